@@ -1,0 +1,12 @@
+{
+  description = "RGB images to grey, on CUDA";
+
+  inputs.kernel-builder.url = "path:../..";
+
+  outputs =
+    { self, kernel-builder }:
+    kernel-builder.lib.genFlakeOutputs {
+      inherit self;
+      path = ./.;
+    };
+}

@@ -1,0 +1,6 @@
+# The public library, in alphabetical order: one function a file, the file's name its attribute.
+{
+  genFlakeOutputs = import ./genFlakeOutputs.nix;
+  kernel = import ./kernel.nix;
+  torchExtension = import ./torchExtension.nix;
+}

@@ -1,0 +1,31 @@
+# One source file -> $out, an object file.
+mkdir work && cp -r "$headers/." work && chmod -R u+w work
+cd work
+mkdir -p "$(dirname "./$source")"
+cp "$file" "./$source"
+
+command=()
+search=()
+if [ -n "$id" ]; then
+    # The header stands where authors' bindings look for it: beside them, unless they brought their own.
+    [ -e torch-ext/registration.h ] || { mkdir -p torch-ext && cp "$registration" torch-ext/registration.h; }
+    command+=("-DTORCH_EXTENSION_NAME=$id")
+fi
+for dir in "${include[@]}"; do search+=("-I$dir"); done
+for dir in "${system_include[@]}"; do search+=(-isystem "$dir"); done
+
+# NB: the source is named by its relative path, so that __FILE__ is the same wherever the build runs.
+case $driver in
+gcc | g++)
+    for prefix in "${prefixes[@]}"; do command+=("-ffile-prefix-map=$prefix=/toolchain"); done
+    "$driver" "${command[@]}" "${search[@]}" "${flags[@]}" -o "$out" -c "./$source"
+    ;;
+nvcc)
+    for prefix in "${prefixes[@]}"; do command+=(-Xcompiler "-ffile-prefix-map=$prefix=/toolchain"); done
+    # --keep gives temporary files names that do not hold the process id, --frandom-seed a fixed module id.
+    mkdir ../keep
+    "$nvcc" -ccbin "$(command -v g++)" --keep --keep-dir ../keep --frandom-seed="$source" \
+        "${command[@]}" "${search[@]}" "${flags[@]}" -o "$out" -c "./$source"
+    ;;
+*) fail "no recipe for the driver $driver" ;;
+esac

@@ -1,0 +1,25 @@
+# Objects -> $out/$library.
+gcc -O2 -fPIC -o glibc-compat.o -c "$compat"
+mkdir "$out"
+paths=()
+for dir in "${search[@]}"; do paths+=("-L$dir"); done
+g++ -shared -fPIC "${flags[@]}" -o "$out/$library" "${objects[@]}" glibc-compat.o "${paths[@]}" "${libraries[@]}"
+strip --strip-unneeded "$out/$library"
+
+# NB: .dynsym and the version needs are what the loader reads; .symtab may be stripped and proves nothing.
+readelf --version-info --wide "$out/$library" >versions
+problems=$(
+    awk '/version needs section/ { needs = 1 } /version definition section/ { needs = 0 }
+        needs && match($0, /Name: [A-Z]+_[0-9.]+/) { print substr($0, RSTART + 6, RLENGTH - 6) }' versions |
+        sort -u | while IFS=_ read -r family version; do
+        limit=${policy[$family]-}
+        [ -n "$limit" ] || continue
+        newest=$(printf '%s\n%s\n' "$limit" "$version" | sort -V | tail -n 1)
+        [ "$newest" = "$limit" ] || printf '%s_%s (allowed: %s)\n' "$family" "$version" "$limit"
+    done
+)
+if [ -n "$problems" ]; then
+    printf '%s\n' "$problems" >&2
+    readelf --dyn-syms --wide "$out/$library" | grep ' UND ' | grep -F -f <(printf '%s\n' "$problems" | sed 's/ .*//') >&2
+    fail "$library needs newer system libraries than its variant promises"
+fi

@@ -1,0 +1,40 @@
+# A linked library and the kernel's Python files -> $out/<variant>, laid out as `kernels.get_kernel` loads it.
+{ run }:
+{
+  # Kernel and variant.
+  name,
+  variant,
+  # Identity of this build: the name its Python module gets, and the op namespace of its library.
+  id,
+  namespace,
+  library,
+  # Python files as a tree.
+  python,
+  # The fixed part of metadata.json.
+  metadata,
+}:
+run {
+  name = "${name}-${variant}";
+  script = ./package.sh;
+  inherit
+    variant
+    namespace
+    library
+    python
+    ;
+  ops = ../../templates/torch/_ops.py;
+  metadata = import ../pretty-json.nix (
+    metadata
+    // {
+      inherit id;
+      provenance.kernel-builder.version = import ../version.nix;
+      # Replaced by package.sh, which sees the files.
+      digest = {
+        algorithm = "sha256";
+        files = "@files@";
+      };
+    }
+  );
+  # A kernel goes to machines without Nix.
+  allowedReferences = [ ];
+}

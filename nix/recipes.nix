@@ -1,0 +1,50 @@
+# The recipes behind lib/, for one system that builds. Lazy: a toolchain that no variant names costs nothing.
+# Not a public interface; kernel repositories use lib/.
+{ system }:
+let
+  pins = import ./pins.nix { inherit system; };
+  seed = import ./seed.nix { inherit pins system; };
+  run = import ./run.nix { inherit seed system; };
+in
+{
+  # The toolchain of one variant, from the names that its row in src/matrix/toolchains.toml gives.
+  toolchain =
+    {
+      host,
+      python,
+      torch,
+      cuda ? null,
+    }:
+    let
+      hostTools = import ./toolchains/host.nix {
+        name = host;
+        inherit pins run;
+      };
+    in
+    {
+      host = hostTools;
+      python = import ./toolchains/python.nix {
+        name = python;
+        inherit pins run;
+      };
+      torch = import ./toolchains/torch.nix {
+        name = torch;
+        inherit pins run;
+      };
+      cuda =
+        if cuda == null then
+          null
+        else
+          import ./toolchains/cuda.nix {
+            name = cuda;
+            host = hostTools;
+            inherit pins run;
+          };
+    };
+
+  compile = import ./kernel/compile.nix { inherit run; };
+  link = import ./kernel/link.nix { inherit run; };
+  package = import ./kernel/package.nix { inherit run; };
+  bundle = import ./kernel/bundle.nix { inherit run; };
+  copyApp = import ./kernel/copy-app.nix { inherit run seed; };
+}

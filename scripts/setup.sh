@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Installs what this repository needs and this machine lacks: Nix, Python with venv, a C compiler, Rust.
+# For Debian 12 and its relatives; elsewhere it only says what is missing.
+set -euo pipefail
+
+# The oldest cargo that builds the tool (Cargo.toml, rust-version).
+needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$(dirname "$0")/../Cargo.toml")
+
+packages=()
+command -v nix-store >/dev/null || packages+=(nix-bin)
+command -v gcc >/dev/null || packages+=(gcc libc6-dev)
+command -v git >/dev/null || packages+=(git)
+# A Python without venv or pip cannot make the environment that loads kernels.
+python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3 python3-venv)
+python3 -m pip --version >/dev/null 2>&1 || packages+=(python3-pip)
+if ! have=$(cargo --version 2>/dev/null | cut -d ' ' -f 2) ||
+    [ "$(printf '%s\n%s\n' "$needed" "$have" | sort -V | head -n 1)" != "$needed" ]; then
+    packages+=(rustc-web cargo-web)
+fi
+# What only contributors need.
+if [ "${1-}" = --contributor ]; then
+    command -v shellcheck >/dev/null || packages+=(shellcheck)
+fi
+
+[ ${#packages[@]} -gt 0 ] || exit 0
+if ! command -v apt-get >/dev/null; then
+    echo "error: please install: ${packages[*]}" >&2
+    exit 3
+fi
+echo "installing ${packages[*]}" >&2
+as_root=()
+[ "$(id -u)" = 0 ] || as_root=(sudo)
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null

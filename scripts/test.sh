@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Every test: style, Rust, and real builds of both variants of examples/relu, of which the CPU one is loaded and run.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/lint.sh
+
+# NB: a store of the repository's own: tests never touch the machine's.
+export NIX_REMOTE=$PWD/target/nix-store
+export KERNEL_BUILDER_TEST_VENV=$PWD/.venv
+cargo build --quiet
+target/debug/kernel-builder fetch examples/relu
+scripts/venv.sh "$KERNEL_BUILDER_TEST_VENV"
+cargo test --quiet -- --include-ignored
+
+# The real builds once more with a current Nix, whose store has another schema. Debian's names a /bin/sh for the sandbox
+# that this machine need not have.
+scripts/newer-nix.sh target/nix-2.26
+export PATH=$PWD/target/nix-2.26/bin:$PATH NIX_REMOTE=$PWD/target/nix-store-2.26 NIX_CONFIG='sandbox-paths ='
+target/debug/kernel-builder fetch examples/relu
+cargo test --quiet --test end_to_end -- --include-ignored

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Makes a virtual environment that loads built kernels: torch, the real `kernels` client, pytest.
+# Usage: venv.sh DIR. Where there is no GPU, small stub libraries stand in for 1.7 GB of NVIDIA's.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+dir=$1
+[ ! -e "$dir/.complete" ] || exit 0
+
+python3 -m venv --clear "$dir"
+pip=("$dir/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile)
+# From filelock on: what torch itself needs besides NVIDIA's libraries.
+"${pip[@]}" kernels==0.17.2 numpy pytest filelock fsspec jinja2 networkx sympy typing-extensions
+
+# `kernel-builder fetch` has torch's wheel already, for one version of Python.
+cache=${KERNEL_BUILDER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kernel-builder}
+tag=$("$dir/bin/python" -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
+wheel=$(find "$cache/archives" -name "torch-2.11.0-$tag-$tag-*_$(uname -m).whl" 2>/dev/null | head -n 1)
+if ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
+    "${pip[@]}" "${wheel:-torch==2.11.0}"
+else
+    "${pip[@]}" --no-deps "${wheel:-torch==2.11.0}"
+    "$dir/bin/python" "$root/tools/cuda_runtime_stubs.py" >/dev/null
+fi
+touch "$dir/.complete"

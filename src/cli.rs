@@ -1,0 +1,83 @@
+//! The command line, as clap reads it. What the commands do is in commands/.
+
+use camino::Utf8PathBuf;
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the kernel's files are wrong, 2 wrong usage, 3 the environment \
+(Nix missing, download failed, disk full).";
+
+/// Builds PyTorch kernels for every torch, compute toolkit and CPU from one build.toml.
+#[derive(Debug, Parser)]
+#[command(version, after_help = EXIT_CODES)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Build a kernel's variants into its build/ folder
+    Build {
+        #[command(flatten)]
+        kernel: KernelDir,
+        #[command(flatten)]
+        variants: Variants,
+        /// Compilations at a time [default: cores, as far as memory allows]
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+        max_jobs: Option<u16>,
+        /// Cores that one compilation may use
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+        cores: u16,
+        /// Print every line that compilers print
+        #[arg(short = 'L', long)]
+        print_build_logs: bool,
+    },
+    /// Check build.toml and the files it names
+    CheckConfig {
+        #[command(flatten)]
+        kernel: KernelDir,
+        /// Print problems as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print shell completions
+    Completions { shell: Shell },
+    /// Bring the toolchains of a kernel's variants into the Nix store
+    Fetch {
+        #[command(flatten)]
+        kernel: KernelDir,
+        #[command(flatten)]
+        variants: Variants,
+    },
+    /// Write build.nix, from which Nix builds
+    Generate {
+        #[command(flatten)]
+        kernel: KernelDir,
+        /// Only say whether build.nix is up to date; exit 1 if it is not
+        #[arg(long)]
+        check: bool,
+    },
+    /// List the variants that a kernel is built for
+    ListVariants {
+        #[command(flatten)]
+        kernel: KernelDir,
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct KernelDir {
+    /// Folder of the kernel, or its build.toml
+    #[arg(value_name = "KERNEL_DIR", default_value = ".")]
+    pub path: Utf8PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Variants {
+    /// Only this variant; may be given several times
+    #[arg(long = "variant", value_name = "VARIANT")]
+    pub names: Vec<String>,
+}

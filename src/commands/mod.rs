@@ -1,0 +1,175 @@
+//! One file per command. A command connects rooms and talks to the person; it decides nothing about kernels.
+
+mod build;
+mod check_config;
+mod completions;
+mod fetch;
+mod generate;
+mod list_variants;
+mod prepare;
+
+use std::io::{ErrorKind, Write};
+
+use camino::Utf8PathBuf;
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
+use thiserror::Error;
+
+use crate::cli::Command;
+use crate::emit::EmitError;
+use crate::kernel::LoadError;
+use crate::nix::NixError;
+use crate::pins::PinError;
+use crate::plan::PlanError;
+use crate::problem::{Problems, RenderOptions};
+
+/// Why a command ended without doing what was asked.
+#[derive(Debug, Diagnostic, Error)]
+pub enum CommandError {
+    #[error(transparent)]
+    Load(#[from] LoadError),
+
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Plan(#[from] PlanError),
+
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Emit(#[from] EmitError),
+
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Nix(#[from] NixError),
+
+    #[error("failed to fetch {} of the toolchains' files", .0.len())]
+    Pins(Vec<PinError>),
+
+    #[error("no variant is called {name}")]
+    #[diagnostic(code(variants::unknown), help("{help}"))]
+    UnknownVariant { name: String, help: String },
+
+    #[error("nothing to build: {why}")]
+    #[diagnostic(
+        code(variants::none),
+        help("change the bounds in build.toml, or `general.backends`")
+    )]
+    NoVariants { why: String },
+
+    #[error("build.nix is not up to date")]
+    #[diagnostic(code(generate::stale), help("run `kernel-builder generate`"))]
+    Stale,
+
+    #[error("failed to build {failed} of {of} variants")]
+    #[diagnostic(code(build::failed), help("the errors are printed above the table"))]
+    Build { failed: usize, of: usize },
+
+    #[error("{path} exists and is not a built variant (it has no metadata.json)")]
+    #[diagnostic(
+        code(build::foreign),
+        help("move it away: building would overwrite it")
+    )]
+    Foreign { path: Utf8PathBuf },
+
+    #[error("failed to {action}")]
+    #[diagnostic(code(io))]
+    Io {
+        action: String,
+        source: std::io::Error,
+    },
+}
+
+impl CommandError {
+    /// 1: the user's files are wrong; 2: usage; 3: the environment.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            CommandError::Load(error) => error.exit_code(),
+            // The reader had enough (`kernel-builder completions bash | head`).
+            CommandError::Io { source, .. } if source.kind() == ErrorKind::BrokenPipe => 0,
+            CommandError::Plan(PlanError::Read { .. }) => 3,
+            CommandError::Plan(_) | CommandError::NoVariants { .. } => 1,
+            CommandError::Stale | CommandError::Build { .. } | CommandError::Foreign { .. } => 1,
+            CommandError::Emit(EmitError::Foreign { .. }) => 1,
+            CommandError::UnknownVariant { .. } => 2,
+            CommandError::Emit(_)
+            | CommandError::Nix(_)
+            | CommandError::Pins(_)
+            | CommandError::Io { .. } => 3,
+        }
+    }
+
+    /// Prints it for a person.
+    pub fn report(&self) {
+        match self {
+            CommandError::Load(LoadError::Problems(problems)) => print_problems(problems),
+            // The reader went away: nobody is left to tell.
+            CommandError::Io { source, .. } if source.kind() == ErrorKind::BrokenPipe => {}
+            CommandError::Pins(errors) => {
+                for error in errors {
+                    print_diagnostic(error);
+                }
+                print_diagnostic(self);
+            }
+            error => print_diagnostic(error),
+        }
+    }
+}
+
+/// Runs a command.
+///
+/// # Errors
+/// `CommandError`, which knows its exit code.
+pub fn run(command: Command) -> Result<(), CommandError> {
+    match command {
+        Command::Build {
+            kernel,
+            variants,
+            max_jobs,
+            cores,
+            print_build_logs,
+        } => build::run(
+            &kernel.path,
+            &variants.names,
+            max_jobs,
+            cores,
+            print_build_logs,
+        ),
+        Command::CheckConfig { kernel, json } => check_config::run(&kernel.path, json),
+        Command::Completions { shell } => completions::run(shell),
+        Command::Fetch { kernel, variants } => fetch::run(&kernel.path, &variants.names),
+        Command::Generate { kernel, check } => generate::run(&kernel.path, check),
+        Command::ListVariants { kernel, json } => list_variants::run(&kernel.path, json),
+    }
+}
+
+/// Problems of a build.toml, on standard error.
+fn print_problems(problems: &Problems) {
+    let color = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
+    anstream::eprint!("{}", problems.render(RenderOptions { width: 100, color }));
+}
+
+fn print_diagnostic(diagnostic: &dyn Diagnostic) {
+    let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode())
+        .with_width(100)
+        .with_links(false);
+    let mut text = String::new();
+    if handler.render_report(&mut text, diagnostic).is_err() {
+        text = format!("error: {diagnostic}\n");
+    }
+    anstream::eprint!("{text}");
+}
+
+/// "1 variant", "2 variants".
+fn count(number: usize, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
+/// Writes to standard output.
+fn print(text: &str) -> Result<(), CommandError> {
+    let mut output = anstream::stdout();
+    let written = output
+        .write_all(text.as_bytes())
+        .and_then(|()| output.flush());
+    written.map_err(|source| CommandError::Io {
+        action: "write to standard output".to_owned(),
+        source,
+    })
+}

@@ -1,0 +1,164 @@
+//! Nix text. A template's `{{ value }}` becomes a Nix literal of that value, whatever it holds: there is no other way to
+//! print into a Nix template.
+
+use minijinja::value::{Serde, Value, ValueKind};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior};
+use serde::Serialize;
+
+use super::EmitError;
+use crate::plan::Plan;
+
+/// The build.nix of a plan: formatted, and parsed by rnix before anybody gets to see it.
+///
+/// # Errors
+/// Only for defects of this program.
+pub fn build_nix(plan: &Plan) -> Result<String, EmitError> {
+    render(
+        "build.nix",
+        include_str!("../../templates/nix/build.nix.j2"),
+        plan,
+    )
+}
+
+fn render(
+    target: &'static str,
+    template: &str,
+    context: &impl Serialize,
+) -> Result<String, EmitError> {
+    let failed = |source| EmitError::Render { target, source };
+    let invalid = |why: String| EmitError::Invalid { target, why };
+    let environment = environment();
+    let rendered = environment
+        .render_named_str("template.nix.j2", template, Serde(context))
+        .map_err(failed)?;
+    let formatted = nixfmt_rs::format(&rendered)
+        .map_err(|error| invalid(nixfmt_rs::format_error(&rendered, None, &error)))?;
+    match rnix::Root::parse(&formatted).errors().first() {
+        Some(error) => Err(invalid(error.to_string())),
+        None => Ok(formatted),
+    }
+}
+
+/// NB: escaping is fixed when a template is added, so everything is set before that.
+fn environment() -> Environment<'static> {
+    let mut environment = Environment::empty();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| AutoEscape::Custom("nix".into()));
+    environment.set_formatter(format_value);
+    environment
+}
+
+fn format_value(
+    output: &mut Output<'_>,
+    _: &mut State<'_, '_>,
+    value: &Value,
+) -> Result<(), Error> {
+    let mut text = String::new();
+    literal(value, &mut text)?;
+    output.write_str(&text)?;
+    Ok(())
+}
+
+/// Appends a value as a Nix expression: a literal, a list or an attribute set of such.
+fn literal(value: &Value, text: &mut String) -> Result<(), Error> {
+    match value.kind() {
+        ValueKind::String => text.push_str(&string(value.as_str().unwrap_or_default())),
+        ValueKind::Bool => text.push_str(if value.is_true() { "true" } else { "false" }),
+        ValueKind::None => text.push_str("null"),
+        // Parentheses: in a list, a minus would be an operator.
+        ValueKind::Number if value.is_integer() => {
+            let number = value.to_string();
+            text.push_str(&if number.starts_with('-') {
+                format!("({number})")
+            } else {
+                number
+            });
+        }
+        ValueKind::Seq => {
+            text.push_str("[ ");
+            for item in value.try_iter()? {
+                literal(&item, text)?;
+                text.push(' ');
+            }
+            text.push(']');
+        }
+        ValueKind::Map => {
+            text.push_str("{ ");
+            for key in value.try_iter()? {
+                text.push_str(&attribute(key.as_str().unwrap_or_default()));
+                text.push_str(" = ");
+                literal(&value.get_item(&key)?, text)?;
+                text.push_str("; ");
+            }
+            text.push('}');
+        }
+        kind => {
+            return Err(Error::new(
+                ErrorKind::InvalidOperation,
+                format!("cannot print {kind} as Nix"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The name of an attribute: bare where Nix reads it as a name, else quoted.
+fn attribute(name: &str) -> String {
+    const KEYWORDS: [&str; 9] = [
+        "assert", "else", "if", "in", "inherit", "let", "or", "rec", "then",
+    ];
+    let mut characters = name.chars();
+    let bare = characters
+        .next()
+        .is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && characters.all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '\''))
+        && !KEYWORDS.contains(&name)
+        && name != "with";
+    if bare { name.to_owned() } else { string(name) }
+}
+
+/// A string literal. What is special in one: `"`, `\`, and `$` before `{`; a carriage return would be lost.
+pub fn string(content: &str) -> String {
+    let mut text = String::with_capacity(content.len() + 2);
+    text.push('"');
+    let mut characters = content.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '"' => text.push_str("\\\""),
+            '\\' => text.push_str("\\\\"),
+            '\n' => text.push_str("\\n"),
+            '\r' => text.push_str("\\r"),
+            '\t' => text.push_str("\\t"),
+            '$' if characters.peek() == Some(&'{') => text.push_str("\\$"),
+            other => text.push(other),
+        }
+    }
+    text.push('"');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(value: impl Serialize) -> String {
+        let mut text = String::new();
+        literal(&Value::from(Serde(&value)), &mut text).expect("printable");
+        text
+    }
+
+    #[test]
+    fn values_are_nix_literals() {
+        assert_eq!(printed(true), "true");
+        assert_eq!(printed(None::<bool>), "null");
+        assert_eq!(printed(["a", "b"]), "[ \"a\" \"b\" ]");
+        assert_eq!(
+            printed(std::collections::BTreeMap::from([("if", 1), ("type", -2)])),
+            "{ \"if\" = 1; type = (-2); }"
+        );
+        assert_eq!(
+            printed("${builtins.abort \"x\"}"),
+            r#""\${builtins.abort \"x\"}""#
+        );
+    }
+}

@@ -1,0 +1,256 @@
+//! The checked kernel: what every stage after the manifest reads. It holds no text positions and
+//! nothing that still needs checking.
+
+mod backends;
+pub mod capability;
+mod check;
+mod framework;
+mod general;
+mod git_url;
+mod load;
+mod name;
+mod paths;
+pub mod python_depends;
+mod sections;
+pub mod source;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+pub use self::capability::Capability;
+pub use self::git_url::GitUrl;
+pub use self::load::{LoadError, Loaded};
+pub use self::name::KernelName;
+pub use self::python_depends::PythonDependency;
+pub use self::source::Language;
+pub use crate::manifest::v5::KernelPin;
+pub use crate::manifest::{Backend, Dependency};
+
+use self::check::Check;
+use crate::manifest::{Body, Manifest};
+use crate::problem::Problems;
+use crate::version::Version;
+
+/// A kernel that can be built.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kernel {
+    /// The kernel's directory; every other path is relative to it.
+    pub root: Utf8PathBuf,
+    /// SHA-256 of the exact bytes of build.toml, in lower-case hexadecimal.
+    pub build_toml_sha256: String,
+    /// Name, with dashes.
+    pub name: KernelName,
+    /// Version of the kernel's interface; 0 stands for unstable.
+    pub version: u64,
+    /// Licence as written; not empty, not necessarily SPDX.
+    pub license: String,
+    /// The project that the kernel was taken from.
+    pub upstream: Option<GitUrl>,
+    /// The sources of this kernel.
+    pub source: Option<GitUrl>,
+    /// The listed backends that are built; never empty.
+    pub backends: BTreeSet<Backend>,
+    /// The listed backends that this version cannot build.
+    pub skipped_backends: BTreeSet<Backend>,
+    /// Where the kernel is published.
+    pub hub: Hub,
+    /// Other kernels needed at run time.
+    pub kernel_depends: Depends<KernelDependency>,
+    /// Python packages needed at run time.
+    pub python_depends: Depends<PythonDependency>,
+    /// CUDA toolkits to build for.
+    pub cuda: Bounds,
+    /// How the kernel is bound to Python.
+    pub framework: Framework,
+    /// What is compiled, in the order of the section names. Only backends that are built.
+    pub sections: Vec<Section>,
+}
+
+/// Where a kernel is published.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hub {
+    /// `organisation/name`
+    pub repo_id: Option<String>,
+    /// Branch to upload to, if not the usual one.
+    pub branch: Option<String>,
+}
+
+/// Things needed everywhere, and things needed on one backend only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Depends<T> {
+    /// Needed on every backend.
+    pub general: Vec<T>,
+    /// Needed on the backend in addition; only backends that need something.
+    pub backend: BTreeMap<Backend, Vec<T>>,
+}
+
+impl<T> Depends<T> {
+    /// All that is needed on `backend`, the general ones first.
+    pub fn on(&self, backend: Backend) -> impl Iterator<Item = &T> {
+        let own = self.backend.get(&backend).into_iter().flatten();
+        self.general.iter().chain(own)
+    }
+}
+
+/// Another kernel needed at run time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelDependency {
+    /// `organisation/name`
+    pub repo_id: String,
+    /// Which state of that repository.
+    pub pin: KernelPin,
+}
+
+/// The oldest and the newest release to build for; both count in, both have two components.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// Oldest release.
+    pub minver: Option<Version>,
+    /// Newest release.
+    pub maxver: Option<Version>,
+}
+
+impl Bounds {
+    /// Whether `version` is not below the oldest and not above the newest release. Components
+    /// after the second are not compared: 2.9.1 is within a `maxver` of 2.9.
+    pub fn contains(&self, version: &Version) -> bool {
+        let minor = |v: &Version| {
+            let at = |index| v.components().get(index).copied().unwrap_or(0);
+            (at(0), at(1))
+        };
+        let version = minor(version);
+        let low = self.minver.as_ref().is_none_or(|min| minor(min) <= version);
+        low && self.maxver.as_ref().is_none_or(|max| version <= minor(max))
+    }
+}
+
+/// How a kernel is bound to Python.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Framework {
+    /// A C++ extension of PyTorch.
+    Torch(Torch),
+}
+
+/// What `[torch]` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Torch {
+    /// Sources of the binding and headers, in the order written.
+    pub src: Vec<Utf8PathBuf>,
+    /// Extensions of the Python files to install, without dots.
+    pub pyext: Vec<String>,
+    /// Include directories; `.` is the kernel's directory.
+    pub include: Vec<Utf8PathBuf>,
+    /// Torch releases to build for.
+    pub bounds: Bounds,
+    /// The torch release whose stable ABI is used, for the backends that use it.
+    pub stable_abi: BTreeMap<Backend, Version>,
+    /// Flags for the C++ sources of the binding.
+    pub cxx_flags: Vec<String>,
+}
+
+/// One `[kernel.<name>]`: sources compiled with the same flags for one backend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    /// Name, fit for a file name.
+    pub name: String,
+    /// The backend and what only it has.
+    pub backend: SectionBackend,
+    /// Libraries to compile against, without repetition, in the order of the enum.
+    pub depends: BTreeSet<Dependency>,
+    /// Sources and headers, in the order written; at least one can be compiled.
+    pub src: Vec<Utf8PathBuf>,
+    /// Include directories; `.` is the kernel's directory.
+    pub include: Vec<Utf8PathBuf>,
+    /// Flags for the C++ compiler.
+    pub cxx_flags: Vec<String>,
+}
+
+impl Section {
+    /// The files that are compiled, with their languages.
+    pub fn units(&self) -> impl Iterator<Item = (&Utf8Path, Language)> {
+        source::units(&self.src)
+    }
+}
+
+impl Torch {
+    /// The files that are compiled, with their languages.
+    pub fn units(&self) -> impl Iterator<Item = (&Utf8Path, Language)> {
+        source::units(&self.src)
+    }
+}
+
+/// The backend of a section and what only it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SectionBackend {
+    /// The host processor.
+    Cpu,
+    /// NVIDIA GPUs.
+    Cuda {
+        /// Capabilities to compile for, sorted, without repetition; empty for the default ones.
+        capabilities: Vec<Capability>,
+        /// Flags for nvcc.
+        flags: Vec<String>,
+        /// Oldest CUDA toolkit that compiles this section.
+        minver: Option<Version>,
+    },
+}
+
+impl SectionBackend {
+    /// The backend alone.
+    pub fn backend(&self) -> Backend {
+        match self {
+            SectionBackend::Cpu => Backend::Cpu,
+            SectionBackend::Cuda { .. } => Backend::Cuda,
+        }
+    }
+}
+
+impl Kernel {
+    /// Checks a manifest against the files under `root`. The problems include those of the
+    /// manifest itself; there is a kernel exactly if none of them is an error.
+    pub fn check(manifest: &Manifest, root: &Utf8Path) -> (Option<Kernel>, Problems) {
+        let mut check = Check::new(root, manifest.problems.clone());
+        let Some(Body::V5(file)) = &manifest.body else {
+            return (None, check.problems);
+        };
+        let general = general::check(&mut check, &file.general);
+        let backends = backends::check(&mut check, file);
+        let framework = framework::check(&mut check, file, &backends);
+        let sections = sections::check(&mut check, file, &backends);
+        let problems = check.problems;
+        if problems.has_errors() {
+            return (None, problems);
+        }
+        let kernel = general.zip(framework).map(|(general, framework)| Kernel {
+            root: root.to_owned(),
+            build_toml_sha256: manifest.sha256.clone(),
+            name: general.name,
+            version: general.version,
+            license: general.license,
+            upstream: general.upstream,
+            source: general.source,
+            backends: backends.built,
+            skipped_backends: backends.skipped,
+            hub: general.hub,
+            kernel_depends: general.kernel_depends,
+            python_depends: general.python_depends,
+            cuda: general.cuda,
+            framework,
+            sections,
+        });
+        (kernel, problems)
+    }
+
+    /// Reads and checks the kernel at `path`, a directory or its build.toml.
+    pub fn load(path: &Utf8Path) -> Result<Loaded, LoadError> {
+        load::load(path)
+    }
+
+    /// The `[torch]` section.
+    pub fn torch(&self) -> &Torch {
+        match &self.framework {
+            Framework::Torch(torch) => torch,
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! NVIDIA GPU capabilities such as `9.0a+PTX`. Which toolkit knows which is not said here.
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+/// Every capability that may be written, without `+PTX`, in ascending order.
+pub const KNOWN: &[&str] = &[
+    "5.0", "5.2", "6.0", "6.1", "7.0", "7.2", "7.5", "8.0", "8.6", "8.7", "8.9", "9.0", "9.0a",
+    "10.0", "10.0a", "10.0f", "10.1", "10.1a", "10.3", "10.3a", "10.3f", "11.0", "11.0a", "11.0f",
+    "12.0", "12.0a", "12.0f", "12.1", "12.1a",
+];
+
+/// What code is restricted to beyond the number. The order is that of the written form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Feature {
+    /// Runs on this capability and on later minor ones.
+    Baseline,
+    /// `a`: runs on exactly this capability.
+    Architecture,
+    /// `f`: runs on the family of this capability.
+    Family,
+}
+
+impl Feature {
+    fn suffix(self) -> &'static str {
+        match self {
+            Feature::Baseline => "",
+            Feature::Architecture => "a",
+            Feature::Family => "f",
+        }
+    }
+}
+
+/// A known GPU capability; ordered by number, so 7.5 comes before 10.0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Capability {
+    /// The 9 of `9.0a`.
+    pub major: u32,
+    /// The 0 of `9.0a`.
+    pub minor: u32,
+    /// The `a` of `9.0a`.
+    pub feature: Feature,
+    /// Whether PTX is kept in addition, for GPUs that come later.
+    pub ptx: bool,
+}
+
+/// The text is not a known capability.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{0}` is not a known GPU capability")]
+pub struct UnknownCapability(pub String);
+
+impl Capability {
+    /// The number as compilers take it after `sm_` and `compute_`: `90a`.
+    pub fn sm(&self) -> String {
+        format!("{}{}{}", self.major, self.minor, self.feature.suffix())
+    }
+}
+
+impl FromStr for Capability {
+    type Err = UnknownCapability;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let unknown = || UnknownCapability(text.to_owned());
+        let (number, ptx) = match text.strip_suffix("+PTX") {
+            Some(number) => (number, true),
+            None => (text, false),
+        };
+        if !KNOWN.contains(&number) {
+            return Err(unknown());
+        }
+        let (number, feature) = match number.strip_suffix('a') {
+            Some(number) => (number, Feature::Architecture),
+            None => match number.strip_suffix('f') {
+                Some(number) => (number, Feature::Family),
+                None => (number, Feature::Baseline),
+            },
+        };
+        let (major, minor) = number.split_once('.').ok_or_else(unknown)?;
+        Ok(Self {
+            major: major.parse().map_err(|_| unknown())?,
+            minor: minor.parse().map_err(|_| unknown())?,
+            feature,
+            ptx,
+        })
+    }
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ptx = if self.ptx { "+PTX" } else { "" };
+        let suffix = self.feature.suffix();
+        write!(f, "{}.{}{suffix}{ptx}", self.major, self.minor)
+    }
+}
+
+impl fmt::Debug for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Capability({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn capability(text: &str) -> Capability {
+        text.parse().expect("a known capability")
+    }
+
+    #[test]
+    fn the_table_is_sorted_and_every_entry_survives_a_round_trip() {
+        let parsed: Vec<_> = KNOWN.iter().map(|text| capability(text)).collect();
+        assert!(parsed.windows(2).all(|pair| pair[0] < pair[1]));
+        for text in KNOWN {
+            assert_eq!(capability(text).to_string(), *text);
+            let ptx = format!("{text}+PTX");
+            assert_eq!(capability(&ptx).to_string(), ptx);
+        }
+    }
+
+    /// Sorting capabilities as text once put 10.0 before 7.5.
+    #[test]
+    fn order_is_by_number() {
+        assert!(capability("7.5") < capability("10.0"));
+        assert!(capability("9.0") < capability("9.0a"));
+        assert!(capability("9.0") < capability("9.0+PTX"));
+    }
+
+    #[test]
+    fn sm_has_no_dot_and_no_ptx() {
+        assert_eq!(capability("9.0a+PTX").sm(), "90a");
+        assert_eq!(capability("12.0f").sm(), "120f");
+        assert!(capability("8.0+PTX").ptx);
+    }
+
+    #[test]
+    fn unknown_text_is_rejected() {
+        for text in [
+            "banana", "", "9", "9.00", "90", "9.0b", "9.0 ", "9.0+ptx", "+PTX", "99.0",
+        ] {
+            assert!(text.parse::<Capability>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What all checks share: where the kernel is, what was found, and the checks of plain strings.
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::Bounds;
+use crate::manifest::{List, Spanned};
+use crate::problem::{Problem, Problems, code};
+use crate::version::Version;
+
+/// One kernel being checked.
+pub(super) struct Check {
+    /// The kernel's directory.
+    pub root: Utf8PathBuf,
+    /// What was found so far, including the problems of the manifest.
+    pub problems: Problems,
+}
+
+impl Check {
+    pub fn new(root: &Utf8Path, problems: Problems) -> Self {
+        Self {
+            root: root.to_owned(),
+            problems,
+        }
+    }
+
+    pub fn report(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
+    /// Whether something at or below the key path was reported already.
+    pub fn is_blamed(&self, key: &str) -> bool {
+        self.problems.iter().any(|problem| {
+            let rest = problem.place.key.strip_prefix(key);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        })
+    }
+
+    /// A list of flags. They are data and may hold anything that a process argument can.
+    pub fn flags(&mut self, flags: Option<&List<String>>) -> Vec<String> {
+        let flags: &[_] = flags.map_or(&[], |list| &list.value);
+        for flag in flags.iter().filter(|flag| flag.value.contains('\0')) {
+            self.report(
+                Problem::error(
+                    code::FLAG_NUL,
+                    &flag.place,
+                    "a flag cannot contain a NUL character",
+                )
+                .label("contains NUL")
+                .help("remove the character: no process argument can hold it"),
+            );
+        }
+        flags.iter().map(|flag| flag.value.clone()).collect()
+    }
+
+    /// A version that names a minor release: exactly two components.
+    pub fn minor(&mut self, version: Option<&Spanned<Version>>) -> Option<Version> {
+        let version = version?;
+        let count = version.value.components().len();
+        if count == 2 {
+            return Some(version.value.clone());
+        }
+        let major = version.value.components().first().copied().unwrap_or(0);
+        let minor = version.value.components().get(1).copied().unwrap_or(0);
+        self.report(
+            Problem::error(
+                code::VERSION_COMPONENTS,
+                &version.place,
+                format!("`{}` needs exactly two components", version.place.key),
+            )
+            .label(match count {
+                1 => "only one component".to_owned(),
+                n => format!("{n} components"),
+            })
+            .help(format!("write \"{major}.{minor}\"")),
+        );
+        None
+    }
+
+    /// A pair of bounds, of which the lower must not be above the upper.
+    pub fn bounds(
+        &mut self,
+        minver: Option<&Spanned<Version>>,
+        maxver: Option<&Spanned<Version>>,
+    ) -> Bounds {
+        if let Some((min, max)) = minver.zip(maxver)
+            && min.value > max.value
+        {
+            let message = format!(
+                "no version is at least {} and at most {}",
+                min.value, max.value
+            );
+            self.report(
+                Problem::error(code::BOUNDS, &min.place, message)
+                    .label("the minimum is above the maximum")
+                    .related(&max.place, "the maximum")
+                    .help("exchange the two versions, or remove one"),
+            );
+        }
+        Bounds {
+            minver: self.minor(minver),
+            maxver: self.minor(maxver),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! From a path on disk to a checked kernel.
+
+use std::io;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use thiserror::Error;
+
+use super::Kernel;
+use crate::manifest::{FILE_NAME, Manifest, locate};
+use crate::problem::Problems;
+
+/// A kernel that may be built, and what its author should still know.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Problems of which none is an error; often empty.
+    pub warnings: Problems,
+}
+
+/// Why there is no kernel.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// The file was read and has errors; render them.
+    #[error("{}", .0.summary())]
+    Problems(Box<Problems>),
+    /// There is no such file.
+    #[error("there is no file {path}; give the directory of a kernel, or its {FILE_NAME}")]
+    NotFound {
+        /// The file that was looked for.
+        path: Utf8PathBuf,
+    },
+    /// The file cannot be read.
+    #[error("failed to read {path}")]
+    Read {
+        /// The file.
+        path: Utf8PathBuf,
+        /// What the operating system says.
+        source: io::Error,
+    },
+}
+
+impl LoadError {
+    /// 1 if the user's files are wrong, 3 if the machine is.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            LoadError::Problems(_) | LoadError::NotFound { .. } => 1,
+            LoadError::Read { .. } => 3,
+        }
+    }
+}
+
+pub(super) fn load(path: &Utf8Path) -> Result<Loaded, LoadError> {
+    let (root, file) = locate(path);
+    let bytes = std::fs::read(&file).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            LoadError::NotFound { path: file.clone() }
+        }
+        _ => LoadError::Read {
+            path: file.clone(),
+            source,
+        },
+    })?;
+    let manifest = Manifest::read(file.as_str(), &bytes);
+    match Kernel::check(&manifest, &root) {
+        (Some(kernel), warnings) => Ok(Loaded { kernel, warnings }),
+        (None, problems) => Err(LoadError::Problems(Box::new(problems))),
+    }
+}

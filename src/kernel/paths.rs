@@ -1,0 +1,231 @@
+//! Checks of paths written in build.toml. Every path that passes is relative, without `.` and
+//! `..`, and names something inside the kernel.
+
+use std::io;
+
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+
+use super::check::Check;
+use crate::manifest::{List, Spanned};
+use crate::problem::{Place, Problem, code, suggest};
+
+/// What a path must name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Expect {
+    File,
+    Directory,
+}
+
+impl Check {
+    /// Checks every path of a list; those that fail are left out.
+    pub fn paths(
+        &mut self,
+        list: Option<&List<String>>,
+        expect: Expect,
+    ) -> Vec<Spanned<Utf8PathBuf>> {
+        let list: &[_] = list.map_or(&[], |list| &list.value);
+        list.iter()
+            .filter_map(|written| self.path(written, expect))
+            .collect()
+    }
+
+    fn path(&mut self, written: &Spanned<String>, expect: Expect) -> Option<Spanned<Utf8PathBuf>> {
+        let place = &written.place;
+        match normalise(&written.value) {
+            Ok(path) => match self.on_disk(&path, place, expect) {
+                Ok(()) => {
+                    let place = place.clone();
+                    return Some(Spanned { value: path, place });
+                }
+                Err(problem) => self.report(*problem),
+            },
+            Err(fault) => self.report(fault.problem(&written.value, place)),
+        }
+        None
+    }
+
+    /// The path of a source as it is compared with others, without looking at the disk.
+    pub fn source_path(&self, written: &Spanned<String>) -> Option<Utf8PathBuf> {
+        normalise(&written.value).ok()
+    }
+
+    fn on_disk(&self, path: &Utf8Path, place: &Place, expect: Expect) -> Result<(), Box<Problem>> {
+        let full = self.root.join(path);
+        let metadata = full.metadata().map_err(|error| {
+            let problem = Problem::error(
+                code::PATH_MISSING,
+                place,
+                match error.kind() {
+                    io::ErrorKind::NotFound => format!("`{path}` does not exist"),
+                    _ => format!("`{path}` cannot be read: {error}"),
+                },
+            );
+            Box::new(
+                problem
+                    .label("not in the kernel")
+                    .help(match self.similar(path) {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => {
+                            "paths are relative to the directory of build.toml; add it or correct the path".to_owned()
+                        }
+                    }),
+            )
+        })?;
+        // A link may lead anywhere; what it leads to must be part of what is built.
+        let real = full.canonicalize_utf8().ok();
+        let root = self.root.canonicalize_utf8().ok();
+        if let (Some(real), Some(root)) = (real, root)
+            && !real.starts_with(root)
+        {
+            return Err(Box::new(
+                Problem::error(
+                    code::PATH_ESCAPES,
+                    place,
+                    format!("`{path}` is a link that leads out of the kernel"),
+                )
+                .label("leads out of the kernel")
+                .help("copy the files into the kernel"),
+            ));
+        }
+        let (code, what, cure) = match (expect, metadata.is_dir()) {
+            (Expect::File, false) | (Expect::Directory, true) => return Ok(()),
+            (Expect::File, true) => (
+                code::PATH_IS_DIRECTORY,
+                "a directory",
+                "list the files one by one",
+            ),
+            (Expect::Directory, false) => (
+                code::PATH_IS_FILE,
+                "a file",
+                "give the directory that holds the headers",
+            ),
+        };
+        Err(Box::new(
+            Problem::error(code, place, format!("`{path}` is {what}"))
+                .label(format!("this is {what}"))
+                .help(cure),
+        ))
+    }
+
+    /// The path in the same directory whose name is nearest.
+    fn similar(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
+        let parent = path.parent()?;
+        let entries = self.root.join(parent).read_dir_utf8().ok()?;
+        let names: Vec<String> = entries
+            .flatten()
+            .map(|entry| entry.file_name().to_owned())
+            .collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let near = suggest::nearest(path.file_name()?, &names)?;
+        Some(parent.join(near))
+    }
+}
+
+/// What is wrong with a path before looking at the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    Empty,
+    Control,
+    Absolute,
+    Escapes,
+}
+
+impl Fault {
+    fn problem(self, path: &str, place: &Place) -> Problem {
+        let (code, message, label, help) = match self {
+            Fault::Empty => (
+                code::PATH_EMPTY,
+                "a path is empty".to_owned(),
+                "empty",
+                "remove it, or write the path",
+            ),
+            Fault::Control => (
+                code::PATH_CONTROL,
+                format!("{path:?} contains a control character"),
+                "not usable as a file name",
+                "rename the file",
+            ),
+            Fault::Absolute => (
+                code::PATH_ABSOLUTE,
+                format!("`{path}` is an absolute path"),
+                "exists on one machine only",
+                "give the path relative to the directory of build.toml",
+            ),
+            Fault::Escapes => (
+                code::PATH_ESCAPES,
+                format!("`{path}` leads out of the kernel"),
+                "leads out of the kernel",
+                "move the file into the kernel: nothing outside it is part of a build",
+            ),
+        };
+        Problem::error(code, place, message).label(label).help(help)
+    }
+}
+
+/// A relative path without `.` and `..`; the kernel's directory itself is `.`.
+fn normalise(text: &str) -> Result<Utf8PathBuf, Fault> {
+    if text.is_empty() {
+        return Err(Fault::Empty);
+    }
+    if text.chars().any(char::is_control) {
+        return Err(Fault::Control);
+    }
+    let mut path = Utf8PathBuf::new();
+    if is_windows_drive(text) {
+        return Err(Fault::Absolute);
+    }
+    for component in Utf8Path::new(text).components() {
+        match component {
+            Utf8Component::Prefix(_) | Utf8Component::RootDir => return Err(Fault::Absolute),
+            Utf8Component::CurDir => {}
+            Utf8Component::ParentDir if path.pop() => {}
+            Utf8Component::ParentDir => return Err(Fault::Escapes),
+            Utf8Component::Normal(name) => path.push(name),
+        }
+    }
+    match path.as_str() {
+        "" => Ok(Utf8PathBuf::from(".")),
+        _ => Ok(path),
+    }
+}
+
+/// `C:\x` and `C:/x`, which are plain file names to a Unix system but not to their author.
+fn is_windows_drive(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.len() > 2
+        && bytes[0].is_ascii_alphabetic()
+        && bytes[1] == b':'
+        && matches!(bytes[2], b'\\' | b'/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_normalised() {
+        let normal = |text: &str| normalise(text).map(Utf8PathBuf::into_string);
+        for (text, path) in [
+            ("a/b.cu", "a/b.cu"),
+            ("./a", "a"),
+            ("a//b/./c", "a/b/c"),
+            ("a/../b", "b"),
+            ("a/..", "."),
+            (".", "."),
+            ("a b;c$", "a b;c$"),
+        ] {
+            assert_eq!(normal(text).as_deref(), Ok(path), "{text}");
+        }
+        for (text, fault) in [
+            ("", Fault::Empty),
+            ("a\nb", Fault::Control),
+            ("a\u{7f}", Fault::Control),
+            ("/etc/passwd", Fault::Absolute),
+            ("C:\\kernel.cu", Fault::Absolute),
+            ("..", Fault::Escapes),
+            ("a/../../b", Fault::Escapes),
+        ] {
+            assert_eq!(normal(text), Err(fault), "{text}");
+        }
+    }
+}

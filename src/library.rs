@@ -1,0 +1,79 @@
+//! The Nix library inside this program: lib/, nix/ and what they read of templates/, so that a single binary builds
+//! kernels. Not the Nix code itself.
+
+use std::io;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use include_dir::{Dir, include_dir};
+use sha2::{Digest, Sha256};
+
+static PARTS: [(&str, Dir<'_>); 3] = [
+    ("lib", include_dir!("$CARGO_MANIFEST_DIR/lib")),
+    ("nix", include_dir!("$CARGO_MANIFEST_DIR/nix")),
+    ("templates", include_dir!("$CARGO_MANIFEST_DIR/templates")),
+];
+
+/// A file of the library by its path in the repository, e.g. `nix/pins/x86_64-linux/seed.json`.
+pub fn text(path: &str) -> Option<&'static str> {
+    let (part, rest) = path.split_once('/')?;
+    let (_, dir) = PARTS.iter().find(|(name, _)| *name == part)?;
+    dir.get_file(rest)?.contents_utf8()
+}
+
+/// Every file of the library: its path in the repository and its content, in a fixed order.
+pub fn files() -> Vec<(Utf8PathBuf, &'static [u8])> {
+    fn walk(
+        prefix: &str,
+        dir: &'static Dir<'static>,
+        found: &mut Vec<(Utf8PathBuf, &'static [u8])>,
+    ) {
+        for file in dir.files() {
+            if let Some(path) = file.path().to_str() {
+                found.push((Utf8Path::new(prefix).join(path), file.contents()));
+            }
+        }
+        for child in dir.dirs() {
+            walk(prefix, child, found);
+        }
+    }
+    let mut found = Vec::new();
+    for (name, dir) in &PARTS {
+        walk(name, dir, &mut found);
+    }
+    found.sort();
+    found
+}
+
+/// Writes the library to a folder of `cache` that is named after its content, unless it is there already.
+///
+/// # Errors
+/// Those of the file system.
+pub fn unpack(cache: &Utf8Path) -> io::Result<Utf8PathBuf> {
+    let files = files();
+    let mut hash = Sha256::new();
+    for (path, content) in &files {
+        hash.update(path.as_str());
+        hash.update((content.len() as u64).to_le_bytes());
+        hash.update(content);
+    }
+    let parent = cache.join("library");
+    let target = parent.join(&crate::hex(&hash.finalize())[..16]);
+    if target.exists() {
+        return Ok(target);
+    }
+    std::fs::create_dir_all(&parent)?;
+    let temporary = tempfile::tempdir_in(&parent)?;
+    for (path, content) in &files {
+        let file = temporary.path().join(path);
+        if let Some(dir) = file.parent() {
+            std::fs::create_dir_all(dir)?;
+        }
+        std::fs::write(file, content)?;
+    }
+    match std::fs::rename(temporary.path(), &target) {
+        // Another process was faster: its content is the same, since its name is.
+        Err(_) if target.exists() => {}
+        result => result?,
+    }
+    Ok(target)
+}

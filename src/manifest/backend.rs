@@ -1,0 +1,90 @@
+//! Backends and build dependencies: the fixed words of build.toml. What can be built for them
+//! is decided elsewhere.
+
+use std::fmt;
+
+use super::value::{FromValue, Reader, Value, one_of};
+
+macro_rules! words {
+    ($(#[$doc:meta])* $type:ident, $what:literal; $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)*) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $type {
+            $($(#[$variant_doc])* $variant,)*
+        }
+
+        impl $type {
+            /// Every value, in order.
+            pub const ALL: &[$type] = &[$($type::$variant),*];
+
+            /// The word used in build.toml.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $($type::$variant => $word,)*
+                }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl FromValue for $type {
+            fn from_value(value: &Value<'_>, reader: &Reader) -> Option<Self> {
+                let text = String::from_value(value, reader)?;
+                let words = [$(($word, $type::$variant)),*];
+                one_of(&text, &value.place, reader, $what, &words)
+            }
+        }
+    };
+}
+
+words! {
+    /// What a kernel runs on.
+    Backend, "backend";
+    /// Huawei Ascend, through CANN.
+    Cann = "cann",
+    /// The host processor.
+    Cpu = "cpu",
+    /// NVIDIA GPUs.
+    Cuda = "cuda",
+    /// Apple GPUs.
+    Metal = "metal",
+    /// AWS Trainium and Inferentia.
+    Neuron = "neuron",
+    /// AMD GPUs.
+    Rocm = "rocm",
+    /// Google TPUs.
+    Tpu = "tpu",
+    /// Intel GPUs.
+    Xpu = "xpu",
+}
+
+words! {
+    /// A library that a kernel section compiles against.
+    Dependency, "dependency";
+    /// CUTLASS 2.10.
+    Cutlass2_10 = "cutlass_2_10",
+    /// CUTLASS 3.5.
+    Cutlass3_5 = "cutlass_3_5",
+    /// CUTLASS 3.6.
+    Cutlass3_6 = "cutlass_3_6",
+    /// CUTLASS 3.8.
+    Cutlass3_8 = "cutlass_3_8",
+    /// CUTLASS 3.9.
+    Cutlass3_9 = "cutlass_3_9",
+    /// CUTLASS 4.0.
+    Cutlass4_0 = "cutlass_4_0",
+    /// CUTLASS 4.4.
+    Cutlass4_4 = "cutlass_4_4",
+    /// CUTLASS 4.5.
+    Cutlass4_5 = "cutlass_4_5",
+    /// SYCL*TLA, the CUTLASS of Intel GPUs.
+    SyclTla = "sycl_tla",
+    /// Apple's C++ interface to Metal.
+    MetalCpp = "metal-cpp",
+    /// The headers of PyTorch.
+    Torch = "torch",
+}

@@ -1,0 +1,177 @@
+//! build.toml as written, with the place of every value. Nothing here looks at other files or
+//! decides whether a value makes sense; that is the business of [`crate::kernel`].
+//!
+//! Each edition of the format is a sibling module with its own types and its own variant of
+//! [`Body`]. An edition is chosen by `general.edition` alone, never by trying one after the
+//! other, because then a typo in one edition is reported as a mistake in another.
+
+pub mod backend;
+pub mod framework;
+pub mod section;
+mod syntax;
+pub mod table;
+pub mod v5;
+pub mod value;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use sha2::{Digest, Sha256};
+use toml::de::DeTable;
+
+pub use self::backend::{Backend, Dependency};
+pub use self::value::{List, Spanned};
+
+use self::table::Table;
+use self::value::{FromValue, Reader};
+use crate::problem::suggest::nearest;
+use crate::problem::{Place, Problem, Problems, code};
+
+/// Name of the file in a kernel's directory.
+pub const FILE_NAME: &str = "build.toml";
+
+/// One build.toml: what was read and what is wrong with it.
+#[derive(Debug, Clone)]
+pub struct Manifest {
+    /// The content, as far as it could be read. `None` if the text is not TOML or of an edition
+    /// that cannot be read; [`Manifest::problems`] then says why.
+    pub body: Option<Body>,
+    /// What is wrong with the form of the file.
+    pub problems: Problems,
+    /// SHA-256 of the exact bytes of the file, in lower-case hexadecimal.
+    pub sha256: String,
+}
+
+/// The content of a build.toml, by edition.
+#[derive(Debug, Clone)]
+pub enum Body {
+    /// Edition 5.
+    V5(v5::BuildToml),
+}
+
+impl Manifest {
+    /// Reads the bytes of a file that is shown to the user as `name`. Never fails: every mistake
+    /// is in [`Manifest::problems`].
+    pub fn read(name: &str, bytes: &[u8]) -> Self {
+        let sha256 = crate::hex(&Sha256::digest(bytes));
+        let text = String::from_utf8_lossy(bytes);
+        let mut problems = Problems::new(name, text.as_ref());
+        let body = match std::str::from_utf8(bytes) {
+            Ok(text) => parse(text, &mut problems),
+            Err(error) => {
+                // The replacement character stands at the same offset as the first bad byte.
+                let start = error.valid_up_to();
+                let place = Place {
+                    key: String::new(),
+                    span: start..start + '\u{fffd}'.len_utf8(),
+                };
+                problems.push(
+                    Problem::error(code::ENCODING, &place, "the file is not UTF-8 text")
+                        .label("the first byte that is not UTF-8")
+                        .help("save the file as UTF-8"),
+                );
+                None
+            }
+        };
+        Self {
+            body,
+            problems,
+            sha256,
+        }
+    }
+}
+
+/// The directory of a kernel and its build.toml, from either of them.
+pub fn locate(path: &Utf8Path) -> (Utf8PathBuf, Utf8PathBuf) {
+    let path = match path.as_str() {
+        "" => Utf8Path::new("."),
+        _ => path,
+    };
+    if path.is_dir() || path.as_str().ends_with('/') {
+        let file = match path.as_str() {
+            "." => Utf8PathBuf::from(FILE_NAME),
+            _ => path.join(FILE_NAME),
+        };
+        return (path.to_owned(), file);
+    }
+    let root = match path.parent() {
+        Some(parent) if !parent.as_str().is_empty() => parent.to_owned(),
+        _ => Utf8PathBuf::from("."),
+    };
+    (root, path.to_owned())
+}
+
+fn parse(text: &str, problems: &mut Problems) -> Option<Body> {
+    let parsed = syntax::parse(text, problems)?;
+    let reader = Reader::new(parsed.broken_lines);
+    let (table, errors) = DeTable::parse_recoverable(&parsed.text);
+    let body = match errors.is_empty() {
+        true => read_body(table.get_ref(), &reader),
+        false => None,
+    };
+    for problem in reader.into_problems() {
+        problems.push(problem);
+    }
+    // Checks that look at several values together would blame the lines that are not there.
+    body.filter(|_| parsed.whole)
+}
+
+fn read_body<'t>(toml: &'t DeTable<'t>, reader: &Reader) -> Option<Body> {
+    let mut root = Table::new(toml, Place::default(), reader);
+    let Some(general) = root.value("general") else {
+        reader.report(no_general(&root));
+        return None;
+    };
+    let mut probe = general.table(reader)?;
+    let Some(value) = probe.value("edition") else {
+        let place = Place {
+            key: "general.edition".to_owned(),
+            span: probe.place.span.clone(),
+        };
+        reader.report(edition_error(
+            &place,
+            "the file has no `general.edition`, so it was written for an older format",
+            "no `edition` here",
+        ));
+        return None;
+    };
+    let edition = u64::from_value(&value, reader)?;
+    if edition != v5::EDITION {
+        let message = format!("the file is of edition {edition}");
+        reader.report(edition_error(
+            &value.place,
+            &message,
+            "this edition cannot be read",
+        ));
+        return None;
+    }
+    Some(Body::V5(v5::BuildToml::read(root, reader)))
+}
+
+/// Without `[general]` the edition, and with it every other key, is unknown.
+fn no_general(root: &Table<'_, '_>) -> Problem {
+    let names: Vec<_> = root.entries().map(|(name, _)| name).collect();
+    let words: Vec<_> = names.iter().map(|name| name.value.as_str()).collect();
+    let near = nearest("general", &words);
+    match names.iter().find(|name| near == Some(name.value.as_str())) {
+        Some(name) => {
+            let message = format!("there is no section `{}`", name.value);
+            Problem::error(code::UNKNOWN_KEY, &name.place, message)
+                .label("unknown section")
+                .help("did you mean `general`?")
+        }
+        None => {
+            let place = Place {
+                key: "general".to_owned(),
+                span: 0..0,
+            };
+            let cure =
+                "add a `[general]` section with name, version, edition, license and backends";
+            table::missing("general", &place, cure)
+        }
+    }
+}
+
+fn edition_error(place: &Place, message: &str, label: &str) -> Problem {
+    Problem::error(code::EDITION, place, message)
+        .label(label)
+        .help("only edition 5 is read so far: write `edition = 5` in `[general]` and follow that format")
+}

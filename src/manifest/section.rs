@@ -1,0 +1,184 @@
+//! The `[kernel.*]` sections of build.toml as written.
+
+use super::backend::{Backend, Dependency};
+use super::table::Table;
+use super::value::{List, Reader, Spanned, Value};
+use crate::problem::{Place, Problem, code};
+use crate::version::Version;
+
+/// One `[kernel.<name>]`.
+#[derive(Debug, Clone)]
+pub struct Section {
+    /// The name in the header.
+    pub name: Spanned<String>,
+    /// `backend`, with the keys that only this backend has.
+    pub backend: Option<Spanned<SectionBackend>>,
+    /// Libraries to compile against.
+    pub depends: Option<List<Dependency>>,
+    /// Files to compile, and headers.
+    pub src: Option<List<String>>,
+    /// Include directories.
+    pub include: Option<List<String>>,
+    /// Flags for the C++ compiler.
+    pub cxx_flags: Option<List<String>>,
+}
+
+/// The backend of a section and the keys that only it has.
+#[derive(Debug, Clone)]
+pub enum SectionBackend {
+    /// `backend = "cpu"`
+    Cpu,
+    /// `backend = "cuda"`
+    Cuda {
+        /// GPU capabilities to compile for.
+        capabilities: Option<List<String>>,
+        /// Flags for nvcc.
+        flags: Option<List<String>>,
+        /// Oldest CUDA toolkit that compiles this section.
+        minver: Option<Spanned<Version>>,
+    },
+    /// `backend = "metal"`
+    Metal,
+    /// `backend = "rocm"`
+    Rocm {
+        /// GPU architectures to compile for.
+        archs: Option<List<String>>,
+        /// Flags for hipcc.
+        flags: Option<List<String>>,
+    },
+    /// `backend = "xpu"`
+    Xpu {
+        /// Flags for the SYCL compiler.
+        flags: Option<List<String>>,
+    },
+}
+
+impl SectionBackend {
+    /// The backend without its keys.
+    pub fn backend(&self) -> Backend {
+        match self {
+            SectionBackend::Cpu => Backend::Cpu,
+            SectionBackend::Cuda { .. } => Backend::Cuda,
+            SectionBackend::Metal => Backend::Metal,
+            SectionBackend::Rocm { .. } => Backend::Rocm,
+            SectionBackend::Xpu { .. } => Backend::Xpu,
+        }
+    }
+}
+
+/// The backends that can have sections, and the keys that only they have.
+const OWN_KEYS: &[(Backend, &[&str])] = &[
+    (Backend::Cpu, &[]),
+    (
+        Backend::Cuda,
+        &["cuda-capabilities", "cuda-flags", "cuda-minver"],
+    ),
+    (Backend::Metal, &[]),
+    (Backend::Rocm, &["rocm-archs", "hip-flags"]),
+    (Backend::Xpu, &["sycl-flags"]),
+];
+
+/// Reads `[kernel]`: a table from names to sections.
+pub(super) fn read_sections(value: &Value<'_>, reader: &Reader) -> Vec<Section> {
+    let Some(table) = value.table(reader) else {
+        return Vec::new();
+    };
+    table
+        .entries()
+        .map(|(name, value)| read_section(name, &value, reader))
+        .collect()
+}
+
+fn read_section(name: Spanned<String>, value: &Value<'_>, reader: &Reader) -> Section {
+    let Some(mut table) = value.table(reader) else {
+        return Section {
+            name,
+            backend: None,
+            depends: None,
+            src: None,
+            include: None,
+            cxx_flags: None,
+        };
+    };
+    let backend: Option<Spanned<Backend>> =
+        table.required("backend", "add `backend = \"cuda\"` or another backend");
+    let depends = table.required(
+        "depends",
+        "add `depends = [\"torch\"]`, or `depends = []` if torch headers are not used",
+    );
+    let src = table.required("src", "add `src = [\"kernel.cu\"]`");
+    let include = table.optional("include");
+    let cxx_flags = table.optional("cxx-flags");
+    let own = backend
+        .as_ref()
+        .and_then(|b| own_keys(&mut table, b, reader));
+    match &own {
+        Some(own) => table.finish_with(|key, place| foreign_key(key, place, own.backend())),
+        None => {
+            // While the backend is not known, the keys of every backend may be right.
+            for key in OWN_KEYS.iter().flat_map(|(_, keys)| *keys) {
+                table.value(key);
+            }
+            table.finish();
+        }
+    }
+    let backend = backend.zip(own).map(|(backend, own)| Spanned {
+        value: own,
+        place: backend.place,
+    });
+    Section {
+        name,
+        backend,
+        depends,
+        src,
+        include,
+        cxx_flags,
+    }
+}
+
+fn own_keys(
+    table: &mut Table<'_, '_>,
+    backend: &Spanned<Backend>,
+    reader: &Reader,
+) -> Option<SectionBackend> {
+    Some(match backend.value {
+        Backend::Cpu => SectionBackend::Cpu,
+        Backend::Metal => SectionBackend::Metal,
+        Backend::Cuda => SectionBackend::Cuda {
+            capabilities: table.optional("cuda-capabilities"),
+            flags: table.optional("cuda-flags"),
+            minver: table.optional("cuda-minver"),
+        },
+        Backend::Rocm => SectionBackend::Rocm {
+            archs: table.optional("rocm-archs"),
+            flags: table.optional("hip-flags"),
+        },
+        Backend::Xpu => SectionBackend::Xpu {
+            flags: table.optional("sycl-flags"),
+        },
+        Backend::Cann | Backend::Neuron | Backend::Tpu => {
+            let words: Vec<_> = OWN_KEYS.iter().map(|(b, _)| b.as_str()).collect();
+            reader.report(
+                Problem::error(
+                    code::UNKNOWN_VALUE,
+                    &backend.place,
+                    format!("`{}` kernels have no `[kernel.*]` sections", backend.value),
+                )
+                .label("only Python for this backend")
+                .help(format!("allowed are: {}", words.join(", "))),
+            );
+            return None;
+        }
+    })
+}
+
+/// A key that exists, but in sections of another backend.
+fn foreign_key(key: &str, place: &Place, backend: Backend) -> Option<Problem> {
+    let (owner, _) = OWN_KEYS.iter().find(|(_, keys)| keys.contains(&key))?;
+    let message = format!("`{key}` is for {owner} sections, this one is for {backend}");
+    Some(
+        Problem::error(code::KEY_OF_OTHER_BACKEND, place, message)
+            .label(format!("only in {owner} sections"))
+            .help("remove the key, or move it to a section of that backend"),
+    )
+}

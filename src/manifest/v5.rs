@@ -1,0 +1,242 @@
+//! Edition 5 of build.toml: every key, as written. A value that could not be read is `None` and
+//! has been reported, as has a required value that is missing.
+
+use super::backend::Backend;
+use super::framework::{Torch, TorchNoarch, TvmFfi};
+use super::section::{Section, read_sections};
+use super::table::Table;
+use super::value::{FromValue, List, Reader, Spanned, Value};
+use crate::problem::{Place, Problem, code};
+use crate::version::Version;
+
+/// The number in `general.edition`.
+pub const EDITION: u64 = 5;
+
+/// A whole file.
+#[derive(Debug, Clone)]
+pub struct BuildToml {
+    /// `[general]`
+    pub general: General,
+    /// `[torch]`
+    pub torch: Option<Spanned<Torch>>,
+    /// `[torch-noarch]`
+    pub torch_noarch: Option<Spanned<TorchNoarch>>,
+    /// `[tvm-ffi]`
+    pub tvm_ffi: Option<Spanned<TvmFfi>>,
+    /// `[kernel.*]`, in the order of their names.
+    pub kernel: Vec<Section>,
+}
+
+/// `[general]`
+#[derive(Debug, Clone, Default)]
+pub struct General {
+    /// Name of the kernel, with dashes.
+    pub name: Option<Spanned<String>>,
+    /// Version of the kernel's interface.
+    pub version: Option<Spanned<u64>>,
+    /// Licence, usually an SPDX identifier.
+    pub license: Option<Spanned<String>>,
+    /// Git URL of the project that the kernel was taken from.
+    pub upstream: Option<Spanned<String>>,
+    /// Git URL of the sources of this kernel.
+    pub source: Option<Spanned<String>>,
+    /// What to build for.
+    pub backends: Option<List<Backend>>,
+    /// Other kernels needed at run time.
+    pub kernel_depends: Option<List<KernelDependency>>,
+    /// Python packages needed at run time.
+    pub python_depends: Option<List<String>>,
+    /// `[general.cuda]`
+    pub cuda: BackendOptions,
+    /// `[general.neuron]`
+    pub neuron: BackendOptions,
+    /// `[general.tpu]`
+    pub tpu: BackendOptions,
+    /// `[general.xpu]`
+    pub xpu: BackendOptions,
+    /// `[general.hub]`
+    pub hub: Hub,
+}
+
+/// A table such as `[general.cuda]`. Which keys a backend has is checked when reading.
+#[derive(Debug, Clone, Default)]
+pub struct BackendOptions {
+    /// Oldest toolkit (cuda only).
+    pub minver: Option<Spanned<Version>>,
+    /// Newest toolkit (cuda only).
+    pub maxver: Option<Spanned<Version>>,
+    /// Other kernels needed on this backend.
+    pub kernel_depends: Option<List<KernelDependency>>,
+    /// Python packages needed on this backend.
+    pub python_depends: Option<List<String>>,
+}
+
+/// `[general.hub]`
+#[derive(Debug, Clone, Default)]
+pub struct Hub {
+    /// `organisation/name` on the Hub.
+    pub repo_id: Option<Spanned<String>>,
+    /// Branch to upload to.
+    pub branch: Option<Spanned<String>>,
+}
+
+/// Another kernel needed at run time.
+#[derive(Debug, Clone)]
+pub struct KernelDependency {
+    /// `organisation/name` on the Hub.
+    pub repo_id: Spanned<String>,
+    /// Which state of that repository.
+    pub pin: KernelPin,
+}
+
+/// Which state of a kernel repository is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KernelPin {
+    /// The newest build of this interface version.
+    Version(u64),
+    /// A branch, tag or commit.
+    Revision(String),
+}
+
+impl BuildToml {
+    /// Reads a file whose edition is known to be 5.
+    pub(super) fn read(mut root: Table<'_, '_>, reader: &Reader) -> Self {
+        let general = root.optional("general").map(|g| g.value);
+        let torch = root.optional("torch");
+        let torch_noarch = root.optional("torch-noarch");
+        let tvm_ffi = root.optional("tvm-ffi");
+        let kernel = root.value("kernel");
+        check_framework(&mut root, reader);
+        root.finish();
+        Self {
+            general: general.unwrap_or_default(),
+            torch,
+            torch_noarch,
+            tvm_ffi,
+            kernel: kernel.map_or_else(Vec::new, |value| read_sections(&value, reader)),
+        }
+    }
+}
+
+/// There must be exactly one framework section, however well it can be read.
+fn check_framework(root: &mut Table<'_, '_>, reader: &Reader) {
+    let names = ["torch", "torch-noarch", "tvm-ffi"];
+    let values = names.map(|name| root.value(name));
+    let mut present: Vec<&Place> = values.iter().flatten().map(|v| &v.place).collect();
+    present.sort_by_key(|place| place.span.start);
+    match present[..] {
+        [] if reader.is_on_broken_line("torch") || reader.is_on_broken_line("tvm-ffi") => {}
+        [] => reader.report(
+            Problem::error(
+                code::NO_FRAMEWORK,
+                &Place::default(),
+                "there is no framework section",
+            )
+            .help("add `[torch]` for a kernel with a C++ binding, `[torch-noarch]` for a Python-only one, or `[tvm-ffi]`"),
+        ),
+        [_] => {}
+        [first, ref others @ ..] => {
+            for place in others {
+                let (one, other) = (&first.key, &place.key);
+                reader.report(
+                    Problem::error(
+                        code::TWO_FRAMEWORKS,
+                        place,
+                        format!("`[{other}]` and `[{one}]` exclude each other"),
+                    )
+                    .label("second framework section")
+                    .related(first, "first framework section")
+                    .help("keep one of the two sections"),
+                );
+            }
+        }
+    }
+}
+
+impl FromValue for General {
+    fn from_value(value: &Value<'_>, reader: &Reader) -> Option<Self> {
+        let mut table = value.table(reader)?;
+        // Read before: the edition chose this reader.
+        table.value("edition");
+        let general = Self {
+            name: table.required("name", "add `name = \"my-kernel\"`"),
+            version: table.required("version", "add `version = 1`"),
+            license: table.required("license", "add `license = \"Apache-2.0\"` or what applies"),
+            upstream: table.optional("upstream"),
+            source: table.optional("source"),
+            backends: table.required("backends", "add `backends = [\"cuda\"]`"),
+            kernel_depends: table.optional("kernel-depends"),
+            python_depends: table.optional("python-depends"),
+            cuda: backend_options(table.value("cuda"), true, true, reader),
+            neuron: backend_options(table.value("neuron"), false, true, reader),
+            tpu: backend_options(table.value("tpu"), false, false, reader),
+            xpu: backend_options(table.value("xpu"), false, true, reader),
+            hub: table.optional("hub").map(|h| h.value).unwrap_or_default(),
+        };
+        table.finish();
+        Some(general)
+    }
+}
+
+fn backend_options(
+    value: Option<Value<'_>>,
+    versions: bool,
+    kernels: bool,
+    reader: &Reader,
+) -> BackendOptions {
+    let mut options = BackendOptions::default();
+    let Some(mut table) = value.and_then(|value| value.table(reader)) else {
+        return options;
+    };
+    if versions {
+        options.minver = table.optional("minver");
+        options.maxver = table.optional("maxver");
+    }
+    if kernels {
+        options.kernel_depends = table.optional("kernel-depends");
+    }
+    options.python_depends = table.optional("python-depends");
+    table.finish();
+    options
+}
+
+impl FromValue for Hub {
+    fn from_value(value: &Value<'_>, reader: &Reader) -> Option<Self> {
+        let mut table = value.table(reader)?;
+        let hub = Self {
+            repo_id: table.optional("repo-id"),
+            branch: table.optional("branch"),
+        };
+        table.finish();
+        Some(hub)
+    }
+}
+
+impl FromValue for KernelDependency {
+    fn from_value(value: &Value<'_>, reader: &Reader) -> Option<Self> {
+        let mut table = value.table(reader)?;
+        let repo_id = table.required("repo-id", "add `repo-id = \"organisation/name\"`");
+        let (has_version, has_revision) = (table.has("version"), table.has("revision"));
+        let version = table.optional("version");
+        let revision = table.optional("revision");
+        table.finish();
+        if has_version == has_revision {
+            let message = match has_version {
+                true => "`version` and `revision` exclude each other",
+                false => "one of `version` and `revision` is needed",
+            };
+            reader.report(
+                Problem::error(code::KERNEL_DEPENDENCY_PIN, &value.place, message)
+                    .label("which state of the repository?")
+                    .help("write { repo-id = \"organisation/name\", version = 1 }"),
+            );
+            return None;
+        }
+        let version = version.map(|v| KernelPin::Version(v.value));
+        let revision = revision.map(|r| KernelPin::Revision(r.value));
+        Some(Self {
+            repo_id: repo_id?,
+            pin: version.or(revision)?,
+        })
+    }
+}

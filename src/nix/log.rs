@@ -1,0 +1,109 @@
+//! Nix's own account of a build (`--log-format internal-json`) as events. The format has no documentation and grows:
+//! records that are not known here are passed over, never an error.
+
+use serde::Deserialize;
+
+/// What a line of Nix's standard error says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A build began. The activity's number, and the derivation.
+    Started { id: u64, derivation: String },
+    /// A line that a build printed.
+    Line { id: u64, text: String },
+    /// An activity ended, well or not.
+    Stopped { id: u64 },
+    /// Nix says something; level 0 is an error.
+    Message { level: u64, text: String },
+    /// A line that is no record.
+    Plain(String),
+    /// A record that means nothing to us.
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Record {
+    action: String,
+    #[serde(default)]
+    id: u64,
+    #[serde(default)]
+    level: u64,
+    #[serde(default)]
+    r#type: u64,
+    #[serde(default)]
+    msg: String,
+    #[serde(default)]
+    fields: Vec<serde_json::Value>,
+}
+
+/// `Build`, among the types of activities that start.
+const BUILD: u64 = 105;
+/// `buildLogLine`, among the types of results.
+const LOG_LINE: u64 = 101;
+
+/// Reads one line.
+pub fn event(line: &str) -> Event {
+    let Some(json) = line.strip_prefix("@nix ") else {
+        return Event::Plain(line.to_owned());
+    };
+    let Ok(record) = serde_json::from_str::<Record>(json) else {
+        return Event::Other;
+    };
+    let field = |index: usize| {
+        record
+            .fields
+            .get(index)
+            .and_then(|field| field.as_str())
+            .unwrap_or_default()
+            .to_owned()
+    };
+    match (record.action.as_str(), record.r#type) {
+        ("start", BUILD) => Event::Started {
+            id: record.id,
+            derivation: field(0),
+        },
+        ("result", LOG_LINE) => Event::Line {
+            id: record.id,
+            text: field(0),
+        },
+        ("stop", _) => Event::Stopped { id: record.id },
+        ("msg", _) => Event::Message {
+            level: record.level,
+            text: record.msg,
+        },
+        _ => Event::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_of_nix_2_8_and_later_ones() {
+        let started = r#"@nix {"action":"start","fields":["/nix/store/a-t.drv","",1,1],"id":461,"level":3,"text":"building","type":105}"#;
+        assert_eq!(
+            event(started),
+            Event::Started {
+                id: 461,
+                derivation: "/nix/store/a-t.drv".to_owned()
+            }
+        );
+        assert_eq!(
+            event(r#"@nix {"action":"result","fields":["hello"],"id":461,"type":101}"#),
+            Event::Line {
+                id: 461,
+                text: "hello".to_owned()
+            }
+        );
+        assert_eq!(
+            event(r#"@nix {"action":"stop","id":461}"#),
+            Event::Stopped { id: 461 }
+        );
+        assert_eq!(
+            event(r#"@nix {"action":"start","id":1,"level":3,"text":"","type":999}"#),
+            Event::Other
+        );
+        assert_eq!(event("@nix not json"), Event::Other);
+        assert_eq!(event("plain"), Event::Plain("plain".to_owned()));
+    }
+}

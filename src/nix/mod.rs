@@ -1,0 +1,277 @@
+//! The only place that starts Nix. No experimental feature needs to be on in its configuration.
+
+pub mod build;
+pub mod log;
+mod progress;
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use camino::Utf8Path;
+use miette::Diagnostic;
+use thiserror::Error;
+
+pub use self::build::{Built, Limits};
+
+#[derive(Debug, Diagnostic, Error)]
+pub enum NixError {
+    #[error("failed to find Nix ({program} is not on the PATH)")]
+    #[diagnostic(
+        code(nix::missing),
+        help(
+            "install it: `apt-get install nix-bin` on Debian and Ubuntu, `dnf install nix` on Fedora, or the installer \
+             of nixos.org; then open a new shell"
+        )
+    )]
+    Missing { program: &'static str },
+
+    #[error("failed to start {program}")]
+    #[diagnostic(code(nix::start))]
+    Start {
+        program: &'static str,
+        source: std::io::Error,
+    },
+
+    #[error("failed to evaluate {what}:\n{why}")]
+    #[diagnostic(code(nix::evaluate))]
+    Evaluate { what: String, why: String },
+
+    #[error("failed to {action} in the Nix store:\n{why}")]
+    #[diagnostic(code(nix::store), help("{}", store_help(why)))]
+    Store { action: &'static str, why: String },
+
+    #[error("failed to build:\n{why}")]
+    #[diagnostic(code(nix::build))]
+    Build { why: String },
+}
+
+fn store_help(why: &str) -> &'static str {
+    if why.contains("ermission denied") {
+        "the store belongs to somebody else: run as that user, set up Nix's daemon, or set NIX_REMOTE to a folder of \
+         your own"
+    } else if why.contains("No space left") {
+        "free some space: `nix-collect-garbage` removes what nothing refers to"
+    } else {
+        "see the message of Nix above"
+    }
+}
+
+/// Nix on this machine.
+#[derive(Clone, Debug)]
+pub struct Nix {
+    instantiate: PathBuf,
+    store: PathBuf,
+    nix: PathBuf,
+}
+
+impl Nix {
+    /// Finds Nix on the PATH.
+    ///
+    /// # Errors
+    /// `NixError::Missing`, which says how to install it.
+    pub fn find() -> Result<Self, NixError> {
+        let find = |program| which::which(program).map_err(|_| NixError::Missing { program });
+        Ok(Self {
+            instantiate: find("nix-instantiate")?,
+            store: find("nix-store")?,
+            nix: find("nix")?,
+        })
+    }
+
+    /// Evaluates a function of a file and returns its result as JSON. `arguments` are strings by name.
+    ///
+    /// # Errors
+    /// `NixError::Evaluate` with Nix's own words.
+    pub fn evaluate(
+        &self,
+        file: &Utf8Path,
+        attribute: &str,
+        arguments: &[(&str, &str)],
+    ) -> Result<serde_json::Value, NixError> {
+        let mut command = self.instantiate_command(file, arguments);
+        command.args(["--eval", "--strict", "--json", "-A", attribute]);
+        let output = self.run(command, "nix-instantiate")?;
+        let fail = |why| NixError::Evaluate {
+            what: format!("{attribute} of {file}"),
+            why,
+        };
+        if !output.status.success() {
+            return Err(fail(words(&output)));
+        }
+        serde_json::from_slice(&output.stdout).map_err(|error| fail(error.to_string()))
+    }
+
+    /// Instantiates attributes of a file: their derivations, in the same order.
+    ///
+    /// # Errors
+    /// `NixError::Evaluate` with Nix's own words.
+    pub fn instantiate(
+        &self,
+        file: &Utf8Path,
+        attributes: &[String],
+        arguments: &[(&str, &str)],
+    ) -> Result<Vec<String>, NixError> {
+        let mut command = self.instantiate_command(file, arguments);
+        for attribute in attributes {
+            command.args(["-A", attribute]);
+        }
+        let output = self.run(command, "nix-instantiate")?;
+        if !output.status.success() {
+            return Err(NixError::Evaluate {
+                what: file.to_string(),
+                why: words(&output),
+            });
+        }
+        Ok(lines(&output))
+    }
+
+    fn instantiate_command(&self, file: &Utf8Path, arguments: &[(&str, &str)]) -> Command {
+        let mut command = Command::new(&self.instantiate);
+        command.arg(file);
+        for (name, value) in arguments {
+            command.args(["--argstr", name, value]);
+        }
+        command
+    }
+
+    /// Those of some store paths that are not in the store.
+    pub fn invalid(&self, paths: &[String]) -> Result<Vec<String>, NixError> {
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut command = self.store_command();
+        command
+            .args(["--check-validity", "--print-invalid"])
+            .args(paths);
+        Ok(lines(&self.checked(command, "look up paths")?))
+    }
+
+    /// Adds a file (`recursive` false) or a tree under its own name and returns its store path.
+    pub fn add_fixed(&self, path: &Utf8Path, recursive: bool) -> Result<String, NixError> {
+        let mut command = self.store_command();
+        command.arg("--add-fixed");
+        if recursive {
+            command.arg("--recursive");
+        }
+        command.args(["sha256", path.as_str()]);
+        let output = self.checked(command, "add a path")?;
+        Ok(lines(&output).into_iter().next().unwrap_or_default())
+    }
+
+    /// The derivations that building some derivations would build, dependencies first. What a binary cache has is not
+    /// among them.
+    pub fn to_build(&self, derivations: &[String]) -> Result<Vec<String>, NixError> {
+        let mut command = self.store_command();
+        command.args(["--realise", "--dry-run"]).args(derivations);
+        let output = self.checked(command, "plan a build")?;
+        // Nix lists them on stderr, indented, one a line; only derivations end in .drv.
+        let listed = String::from_utf8_lossy(&output.stderr);
+        Ok(listed
+            .lines()
+            .filter_map(|line| line.strip_prefix("  "))
+            .filter(|line| line.ends_with(".drv"))
+            .map(str::to_owned)
+            .collect())
+    }
+
+    /// All derivations that some derivation needs, itself included.
+    pub fn requisites(&self, derivation: &str) -> Result<Vec<String>, NixError> {
+        let mut command = self.store_command();
+        command.args(["--query", "--requisites", derivation]);
+        Ok(lines(&self.checked(command, "query a derivation")?))
+    }
+
+    /// The output of a derivation, if it is in the store.
+    pub fn output_of(&self, derivation: &str) -> Result<Option<String>, NixError> {
+        let mut command = self.store_command();
+        command.args(["--query", "--outputs", derivation]);
+        let outputs = lines(&self.checked(command, "query a derivation")?);
+        let invalid = self.invalid(&outputs)?;
+        Ok(outputs.into_iter().next().filter(|_| invalid.is_empty()))
+    }
+
+    /// Copies a store path out of the store, to a path that does not exist yet.
+    pub fn export(&self, path: &str, target: &Utf8Path) -> Result<(), NixError> {
+        let action = "copy a result out";
+        let failed = |source| NixError::Start {
+            program: "nix-store",
+            source,
+        };
+        // NB: not `nix-store --dump`, which reads a path of the file system: a store may lie elsewhere.
+        let mut dump = self.nix_command();
+        let mut dump = dump
+            .args(["store", "dump-path", path])
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        let mut restore = self.store_command();
+        restore.args(["--restore", target.as_str()]);
+        if let Some(archive) = dump.stdout.take() {
+            restore.stdin(archive);
+        }
+        let restored = restore.output().map_err(failed)?;
+        let dumped = dump.wait().map_err(failed)?;
+        if dumped.success() && restored.status.success() {
+            return Ok(());
+        }
+        Err(NixError::Store {
+            action,
+            why: words(&restored),
+        })
+    }
+
+    fn store_command(&self) -> Command {
+        Command::new(&self.store)
+    }
+
+    /// The `nix` command, for the little that the older commands cannot do.
+    fn nix_command(&self) -> Command {
+        let mut command = Command::new(&self.nix);
+        command
+            .args(["--extra-experimental-features", "nix-command"])
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn checked(&self, command: Command, action: &'static str) -> Result<Output, NixError> {
+        let output = self.run(command, "nix-store")?;
+        if output.status.success() {
+            Ok(output)
+        } else {
+            Err(NixError::Store {
+                action,
+                why: words(&output),
+            })
+        }
+    }
+
+    fn run(&self, mut command: Command, program: &'static str) -> Result<Output, NixError> {
+        // The program's own store is asked, never a remote cache: what is looked up here is only ever local.
+        command
+            .args(["--option", "substituters", ""])
+            .stdin(Stdio::null());
+        command
+            .output()
+            .map_err(|source| NixError::Start { program, source })
+    }
+}
+
+/// The name of a store path: what follows the hash, without `.drv`.
+pub fn name_of(path: &str) -> &str {
+    let base = path.rsplit('/').next().unwrap_or(path);
+    let name = base.split_once('-').map_or(base, |(_, name)| name);
+    name.strip_suffix(".drv").unwrap_or(name)
+}
+
+fn words(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr)
+        .trim_end()
+        .to_owned()
+}
+
+fn lines(output: &Output) -> Vec<String> {
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .map(str::to_owned)
+        .collect()
+}

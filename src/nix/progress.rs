@@ -1,0 +1,188 @@
+//! What a person sees while Nix builds: a bar over all derivations and a line for each that runs. Nothing of it is
+//! drawn where standard error is no terminal; there, a line is printed when a derivation is done.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::name_of;
+
+/// Lines of running derivations; more than that are only counted.
+const ROWS: usize = 8;
+
+pub struct Progress {
+    bars: MultiProgress,
+    total: ProgressBar,
+    running: BTreeMap<u64, Running>,
+    /// Whether every line of every build is printed.
+    print_logs: bool,
+    terminal: bool,
+}
+
+struct Running {
+    derivation: String,
+    since: Instant,
+    row: Option<ProgressBar>,
+    last_lines: Vec<String>,
+}
+
+/// A derivation that was built or failed.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    pub derivation: String,
+    pub seconds: f64,
+    /// Its last lines of output.
+    pub last_lines: Vec<String>,
+}
+
+impl Progress {
+    pub fn new(count: usize, print_logs: bool, target: ProgressDrawTarget) -> Self {
+        let terminal = !target.is_hidden();
+        let bars = MultiProgress::with_draw_target(target);
+        let total = bars.add(ProgressBar::new(count as u64));
+        total.set_style(style("{bar:24} {pos}/{len} built, {elapsed}  {msg}"));
+        if terminal {
+            total.enable_steady_tick(Duration::from_millis(200));
+        }
+        Self {
+            bars,
+            total,
+            running: BTreeMap::new(),
+            print_logs,
+            terminal,
+        }
+    }
+
+    pub fn started(&mut self, id: u64, derivation: String) {
+        let terminal = self.terminal;
+        let row = (self
+            .running
+            .values()
+            .filter(|running| running.row.is_some())
+            .count()
+            < ROWS)
+            .then(|| {
+                let row = self.bars.add(ProgressBar::new_spinner());
+                row.set_style(style("  {elapsed:>4} {prefix} {wide_msg}"));
+                row.set_prefix(name_of(&derivation).to_owned());
+                if terminal {
+                    row.enable_steady_tick(Duration::from_secs(1));
+                }
+                row
+            });
+        self.running.insert(
+            id,
+            Running {
+                derivation,
+                since: Instant::now(),
+                row,
+                last_lines: Vec::new(),
+            },
+        );
+        let hidden = self
+            .running
+            .values()
+            .filter(|running| running.row.is_none())
+            .count();
+        self.total.set_message(if hidden > 0 {
+            format!("(+{hidden} more)")
+        } else {
+            String::new()
+        });
+    }
+
+    pub fn line(&mut self, id: u64, text: &str) {
+        let Some(running) = self.running.get_mut(&id) else {
+            return;
+        };
+        if let Some(row) = &running.row {
+            row.set_message(text.to_owned());
+        }
+        if running.last_lines.len() == 40 {
+            running.last_lines.remove(0);
+        }
+        running.last_lines.push(text.to_owned());
+        if self.print_logs {
+            let line = format!("{}> {text}", name_of(&running.derivation));
+            self.print(&line);
+        }
+    }
+
+    pub fn stopped(&mut self, id: u64) -> Option<Finished> {
+        let running = self.running.remove(&id)?;
+        let seconds = running.since.elapsed().as_secs_f64();
+        if let Some(row) = running.row {
+            row.finish_and_clear();
+            self.bars.remove(&row);
+        }
+        self.total.inc(1);
+        if !self.terminal {
+            let (done, of) = (
+                self.total.position(),
+                self.total.length().unwrap_or_default(),
+            );
+            self.print(&format!(
+                "[{done}/{of}] {} {seconds:.1} s",
+                name_of(&running.derivation)
+            ));
+        }
+        Some(Finished {
+            derivation: running.derivation,
+            seconds,
+            last_lines: running.last_lines,
+        })
+    }
+
+    /// A line above the bars.
+    pub fn print(&self, line: &str) {
+        if self.terminal {
+            // The terminal went away: the build goes on without it.
+            let _ = self.bars.println(line);
+        } else {
+            anstream::eprintln!("{line}");
+        }
+    }
+
+    pub fn finish(&self) {
+        self.total.finish_and_clear();
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use indicatif::InMemoryTerm;
+
+    #[test]
+    fn a_running_derivation_is_a_line_and_then_gone() {
+        let terminal = InMemoryTerm::new(10, 80);
+        let mut progress = Progress::new(
+            2,
+            false,
+            ProgressDrawTarget::term_like(Box::new(terminal.clone())),
+        );
+        progress.started(1, "/nix/store/abc-relu.cu.o.drv".to_owned());
+        progress.line(1, "compiling");
+        let draw = |progress: &Progress| {
+            for running in progress.running.values() {
+                running.row.as_ref().expect("a row").force_draw();
+            }
+            progress.total.force_draw();
+        };
+        draw(&progress);
+        let shown = terminal.contents();
+        assert!(shown.contains("0/2 built"), "{shown}");
+        assert!(shown.contains("relu.cu.o compiling"), "{shown}");
+        let finished = progress.stopped(1).expect("it ran");
+        assert_eq!(finished.last_lines, ["compiling"]);
+        draw(&progress);
+        let shown = terminal.contents();
+        assert!(shown.contains("1/2 built"), "{shown}");
+        assert!(!shown.contains("relu.cu.o"), "{shown}");
+    }
+}

@@ -1,0 +1,81 @@
+//! What can go wrong while pins are brought into the store. All of it is of the environment (exit code 3).
+
+use camino::Utf8PathBuf;
+use miette::Diagnostic;
+use thiserror::Error;
+
+#[derive(Debug, Diagnostic, Error)]
+pub enum PinError {
+    #[error("failed to read the pin file {path}: {why}")]
+    #[diagnostic(
+        code(pins::family),
+        help("this is a defect of kernel-builder, please report it")
+    )]
+    Family { path: String, why: String },
+
+    #[error("failed to find {program}, which fetches {what}")]
+    #[diagnostic(code(pins::program), help("{help}"))]
+    Program {
+        program: &'static str,
+        what: &'static str,
+        help: &'static str,
+    },
+
+    #[error("failed to fetch {name}: {why}")]
+    #[diagnostic(code(pins::download), help("{help}"))]
+    Download {
+        name: String,
+        why: String,
+        help: String,
+    },
+
+    #[error(
+        "the index serves another {file} than the pinned one\n  pinned  sha256 {pinned}\n  served  sha256 {served}"
+    )]
+    #[diagnostic(
+        code(pins::hash),
+        help(
+            "a mirror may be broken: fetch again with another index; nothing of the file was kept"
+        )
+    )]
+    Hash {
+        file: String,
+        pinned: String,
+        served: String,
+    },
+
+    #[error("failed to unpack {file}: {why}")]
+    #[diagnostic(code(pins::unpack), help("{help}"))]
+    Unpack {
+        file: String,
+        why: String,
+        help: &'static str,
+    },
+
+    #[error("failed to {action} {path}")]
+    #[diagnostic(code(pins::io), help("check free space and permissions there"))]
+    Io {
+        action: &'static str,
+        path: Utf8PathBuf,
+        source: std::io::Error,
+    },
+
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Nix(#[from] crate::nix::NixError),
+}
+
+impl PinError {
+    /// For `map_err`: an I/O error with what was being done.
+    pub fn io(
+        action: &'static str,
+        path: impl Into<Utf8PathBuf>,
+    ) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| PinError::Io {
+            action,
+            path,
+            source,
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Pins: the archives that toolchains are made of, as data (nix/pins), and bringing them into the store.
+//! Not the recipes that unpack them; those are Nix (nix/toolchains).
+
+pub mod apt;
+pub mod cache;
+pub mod error;
+pub mod fetch;
+pub mod pip;
+pub mod tree;
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+pub use self::error::PinError;
+use crate::library;
+
+/// What kind of package an archive is, which decides who fetches and who unpacks it.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A Debian package, fetched by apt.
+    Deb,
+    /// A Python wheel, fetched by pip.
+    Wheel,
+}
+
+/// One file of a package index.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Archive {
+    pub kind: Kind,
+    /// Package name as the index knows it.
+    pub name: String,
+    /// Version as the index knows it (a Debian version may hold an epoch).
+    pub version: String,
+    /// File name as the index serves it.
+    pub file: String,
+    /// Lower-case hex.
+    pub sha256: String,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// Members of archives, as a tree of their own.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Tree {
+    /// Store name.
+    pub name: String,
+    /// sha256 of the tree in Nix's archive format, lower-case hex.
+    pub sha256: String,
+    /// Bytes of its files.
+    pub size: u64,
+    pub sources: Vec<Source>,
+}
+
+/// What a tree takes from one archive.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    pub archive: Archive,
+    pub take: Vec<Take>,
+}
+
+/// Members by name pattern (`*` is any run of characters but `/`).
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Take {
+    pub glob: String,
+    /// Where the one member that matches goes; absent: each keeps its path.
+    #[serde(default)]
+    pub to: Option<String>,
+}
+
+/// The pins of one toolchain family: a file of nix/pins/<system>.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Family {
+    pub family: String,
+    pub archives: Vec<Archive>,
+    pub trees: Vec<Tree>,
+}
+
+/// One path that must be in the store before a build.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pin {
+    Archive(Archive),
+    Tree(Tree),
+}
+
+impl Pin {
+    /// The name in the store. NB: nix/pins.nix has the same rule; a test compares the two.
+    pub fn store_name(&self) -> String {
+        match self {
+            Pin::Archive(archive) => archive
+                .file
+                .replace("%3a", "_")
+                .replace('~', "-")
+                .replace(['%', '!'], "_"),
+            Pin::Tree(tree) => tree.name.clone(),
+        }
+    }
+
+    /// Hex sha256 of what is in the store: of the file, or of the tree in Nix's archive format.
+    pub fn sha256(&self) -> &str {
+        match self {
+            Pin::Archive(archive) => &archive.sha256,
+            Pin::Tree(tree) => &tree.sha256,
+        }
+    }
+
+    /// Bytes to download. For a tree, what its members hold; whole archives only where an index cannot serve parts.
+    pub fn size(&self) -> u64 {
+        match self {
+            Pin::Archive(archive) => archive.size,
+            Pin::Tree(tree) => tree.size,
+        }
+    }
+}
+
+/// The pins of some families of a system, each once, by store name.
+///
+/// # Errors
+/// `PinError::Family` when a family has no file or the file cannot be read: a defect of this program, not of a user.
+pub fn pins_of(system: &str, families: &[String]) -> Result<BTreeMap<String, Pin>, PinError> {
+    let mut pins = BTreeMap::new();
+    for name in families {
+        let path = format!("nix/pins/{system}/{name}.json");
+        let text = library::text(&path).ok_or_else(|| PinError::Family {
+            path: path.clone(),
+            why: "no such file".to_owned(),
+        })?;
+        let family: Family = serde_json::from_str(text).map_err(|source| PinError::Family {
+            path: path.clone(),
+            why: source.to_string(),
+        })?;
+        let archives = family.archives.into_iter().map(Pin::Archive);
+        for pin in archives.chain(family.trees.into_iter().map(Pin::Tree)) {
+            pins.insert(pin.store_name(), pin);
+        }
+    }
+    Ok(pins)
+}

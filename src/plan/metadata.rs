@@ -1,0 +1,93 @@
+//! The fixed part of metadata.json, which the client reads before it loads a kernel. The build adds id, provenance and digest.
+
+use serde::Serialize;
+
+use super::units::Component;
+use crate::kernel::{Backend, Kernel};
+use crate::manifest::v5::KernelPin;
+
+/// Keys as the client spells them.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Metadata {
+    pub name: String,
+    pub version: u64,
+    pub license: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Keys of the client's table of Python dependencies.
+    pub python_depends: Vec<String>,
+    pub kernel_depends: Vec<KernelDepend>,
+    /// The oldest client that can load it.
+    pub kernels_minver: &'static str,
+    pub backend: BackendMetadata,
+}
+
+/// Exactly one of version and revision.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct KernelDepend {
+    pub repo_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct BackendMetadata {
+    pub r#type: &'static str,
+    /// GPU architectures, in order of their number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub archs: Vec<String>,
+}
+
+pub(super) fn metadata(kernel: &Kernel, backend: Backend, components: &[Component]) -> Metadata {
+    let kernel_depends: Vec<KernelDepend> = kernel
+        .kernel_depends
+        .on(backend)
+        .map(|dependency| {
+            let (version, revision) = match &dependency.pin {
+                KernelPin::Version(version) => (Some(*version), None),
+                KernelPin::Revision(revision) => (None, Some(revision.clone())),
+            };
+            KernelDepend {
+                repo_id: dependency.repo_id.clone(),
+                version,
+                revision,
+            }
+        })
+        .collect();
+    let mut archs: Vec<_> = components
+        .iter()
+        .flat_map(|component| &component.capabilities)
+        .copied()
+        .collect();
+    archs.sort();
+    archs.dedup();
+    Metadata {
+        name: kernel.name.as_str().to_owned(),
+        version: kernel.version,
+        license: kernel.license.clone(),
+        upstream: kernel.upstream.as_ref().map(ToString::to_string),
+        source: kernel.source.as_ref().map(ToString::to_string),
+        python_depends: kernel
+            .python_depends
+            .on(backend)
+            .map(|dependency| dependency.name.to_string())
+            .collect(),
+        // Clients before 0.17 do not know dependencies on kernels.
+        kernels_minver: if kernel_depends.is_empty() {
+            "0.14.0"
+        } else {
+            "0.17.0"
+        },
+        kernel_depends,
+        backend: BackendMetadata {
+            r#type: backend.as_str(),
+            archs: archs.iter().map(ToString::to_string).collect(),
+        },
+    }
+}

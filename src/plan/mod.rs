@@ -1,0 +1,184 @@
+//! The plan: everything that Nix needs to know to build the variants of a kernel, and nothing that it would have to
+//! decide. Its serialised form is what build.nix holds (nix/kernel/ reads these names).
+
+pub mod flags;
+pub mod headers;
+pub mod id;
+mod metadata;
+mod units;
+
+use std::collections::BTreeMap;
+
+use camino::Utf8PathBuf;
+use miette::Diagnostic;
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::kernel::{Backend, Kernel};
+use crate::matrix::{Matrix, Table, Variant};
+
+pub use self::metadata::Metadata;
+pub use self::units::{Component, Driver, UnitGroup};
+
+/// A kernel, resolved.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plan {
+    pub name: String,
+    /// sha256 (hex) of the build.toml that it was made from.
+    pub manifest: String,
+    pub variants: Vec<VariantPlan>,
+    /// What is left out or surely not meant, in words; not part of build.nix.
+    #[serde(skip)]
+    pub notes: Vec<String>,
+}
+
+/// One variant, resolved.
+#[derive(Clone, Debug, Serialize)]
+pub struct VariantPlan {
+    pub variant: String,
+    pub system: String,
+    /// Whether it is built when nothing is asked for.
+    pub bundle: bool,
+    pub toolchain: BTreeMap<&'static str, String>,
+    pub id: id::Identity,
+    pub components: Vec<Component>,
+    pub link: Link,
+    pub python: Python,
+    pub metadata: Metadata,
+}
+
+/// The link of a variant.
+#[derive(Clone, Debug, Serialize)]
+pub struct Link {
+    /// Before the objects.
+    pub flags: Vec<String>,
+    /// After the objects.
+    pub libraries: Vec<String>,
+    /// Newest allowed version of each symbol family.
+    pub policy: BTreeMap<String, String>,
+}
+
+/// Python files of the package.
+#[derive(Clone, Debug, Serialize)]
+pub struct Python {
+    pub dir: String,
+    /// File name extensions, without a dot.
+    pub extensions: Vec<String>,
+}
+
+/// Why a checked kernel has no plan.
+#[derive(Debug, Diagnostic, Error)]
+pub enum PlanError {
+    #[error("failed to read {path}")]
+    #[diagnostic(code(plan::read), help("check the permissions of the kernel's folder"))]
+    Read {
+        path: Utf8PathBuf,
+        source: std::io::Error,
+    },
+
+    #[error("{path} is not valid UTF-8")]
+    #[diagnostic(
+        code(plan::path),
+        help("rename the file: names of files go into build.nix as text")
+    )]
+    Path { path: String },
+
+    #[error("{path} is a symbolic link below a folder of `include`")]
+    #[diagnostic(
+        code(plan::link),
+        help("put the files themselves there, or list a narrower folder in `include`")
+    )]
+    Link { path: Utf8PathBuf },
+
+    #[error(
+        "no variant is left: kernel.{section} asks for GPU capabilities that CUDA {toolkit} does not compile \
+         ({asked})"
+    )]
+    #[diagnostic(
+        code(plan::capabilities),
+        help(
+            "name one that it compiles ({known}), or leave the toolkit out with general.cuda.minver or maxver"
+        )
+    )]
+    Capabilities {
+        section: String,
+        toolkit: String,
+        asked: String,
+        known: String,
+    },
+}
+
+/// Resolves the variants of a matrix.
+///
+/// # Errors
+/// `PlanError` where the files on disk or the table leave nothing to build.
+pub fn plan(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Result<Plan, PlanError> {
+    let headers = headers::Headers::find(kernel)?;
+    let mut notes = Vec::new();
+    let variants = matrix
+        .variants
+        .iter()
+        .map(|variant| variant_plan(kernel, variant, table, &headers, &mut notes))
+        .collect::<Result<_, _>>()?;
+    notes.dedup();
+    Ok(Plan {
+        name: kernel.name.as_str().to_owned(),
+        manifest: kernel.build_toml_sha256.clone(),
+        variants,
+        notes,
+    })
+}
+
+fn variant_plan(
+    kernel: &Kernel,
+    variant: &Variant,
+    table: &Table,
+    headers: &headers::Headers,
+    notes: &mut Vec<String>,
+) -> Result<VariantPlan, PlanError> {
+    let row = &variant.row;
+    let components = units::components(kernel, variant, table, headers, notes)?;
+    let toolchain = &row.toolchain;
+    let names = [
+        ("host", Some(&toolchain.host)),
+        ("python", Some(&toolchain.python)),
+        ("torch", Some(&toolchain.torch)),
+        ("cuda", toolchain.cuda.as_ref()),
+    ];
+    Ok(VariantPlan {
+        variant: variant.name.clone(),
+        system: row.system.clone(),
+        bundle: row.bundle,
+        toolchain: names
+            .into_iter()
+            .filter_map(|(role, name)| Some((role, name?.clone())))
+            .collect(),
+        id: id::identity(kernel, row.backend, &components),
+        link: link(variant, table),
+        python: Python {
+            dir: format!("torch-ext/{}", kernel.name.python_name()),
+            extensions: kernel.torch().pyext.clone(),
+        },
+        metadata: metadata::metadata(kernel, row.backend, &components),
+        components,
+    })
+}
+
+/// Libraries that torch's CMake targets put on the link line, less libtorch itself: of a wheel with CUDA it needs
+/// libtorch_cuda, which a CPU kernel must not.
+fn link(variant: &Variant, table: &Table) -> Link {
+    let mut libraries = vec!["c10", "torch_cpu"];
+    if variant.row.backend == Backend::Cuda {
+        libraries.extend(["c10_cuda", "torch_cuda", "cudart"]);
+    }
+    Link {
+        flags: ["-O3", "-DNDEBUG", "-Wl,--as-needed"]
+            .map(str::to_owned)
+            .to_vec(),
+        libraries: libraries
+            .into_iter()
+            .map(|name| format!("-l{name}"))
+            .collect(),
+        policy: table.policy(&variant.row).cloned().unwrap_or_default(),
+    }
+}

@@ -1,0 +1,233 @@
+//! Translation units of a variant, grouped by what they have in common: the binding, and each active section.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::Serialize;
+
+use super::headers::Headers;
+use super::{PlanError, flags};
+use crate::kernel::{Capability, Kernel, Language, SectionBackend};
+use crate::matrix::{Table, Variant};
+use crate::version::Version;
+
+/// Units that see the same headers.
+#[derive(Clone, Debug, Serialize)]
+pub struct Component {
+    /// `torch` for the binding, else the section's name.
+    pub name: String,
+    /// Folders searched for headers, in order.
+    pub include: Vec<String>,
+    /// Every header that its units can see, sorted.
+    pub headers: Vec<String>,
+    pub units: Vec<UnitGroup>,
+    /// Architectures of its device code, in order.
+    #[serde(skip)]
+    pub capabilities: Vec<Capability>,
+}
+
+/// Units that are compiled alike.
+#[derive(Clone, Debug, Serialize)]
+pub struct UnitGroup {
+    pub driver: Driver,
+    /// Whether they know the op namespace.
+    pub namespaced: bool,
+    pub flags: Vec<String>,
+    pub sources: Vec<String>,
+}
+
+/// Which compiler driver turns a source into an object.
+#[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Driver {
+    #[serde(rename = "gcc")]
+    Gcc,
+    #[serde(rename = "g++")]
+    Gxx,
+    #[serde(rename = "nvcc")]
+    Nvcc,
+}
+
+pub(super) fn components(
+    kernel: &Kernel,
+    variant: &Variant,
+    table: &Table,
+    headers: &Headers,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Component>, PlanError> {
+    let context = Context {
+        kernel,
+        variant,
+        table,
+        headers,
+    };
+    let torch = kernel.torch();
+    let mut components = Vec::new();
+    let active: Vec<_> = kernel
+        .sections
+        .iter()
+        .filter(|section| section.backend.backend() == variant.row.backend)
+        .collect();
+
+    // A binding may hold device code of its own: it gets what the sections get.
+    let mut capabilities = BTreeSet::new();
+    let mut sections = Vec::new();
+    for section in active {
+        let (own, own_flags) = match &section.backend {
+            SectionBackend::Cpu => (Vec::new(), &[][..]),
+            SectionBackend::Cuda {
+                capabilities: asked,
+                flags,
+                minver,
+            } => {
+                let toolkit = variant.row.compute.as_ref();
+                if let (Some(minver), Some(toolkit)) = (minver, toolkit)
+                    && toolkit < minver
+                {
+                    notes.push(format!(
+                        "{}: kernel.{} is left out: its cuda-minver is {minver}",
+                        variant.name, section.name
+                    ));
+                    continue;
+                }
+                let own = match toolkit {
+                    Some(toolkit) => context.capabilities(&section.name, asked, toolkit, notes)?,
+                    None => Vec::new(),
+                };
+                (own, &flags[..])
+            }
+        };
+        capabilities.extend(own.iter().copied());
+        sections.push((section, own, own_flags));
+    }
+    let all: Vec<Capability> = capabilities.into_iter().collect();
+    components.push(context.component(
+        "torch",
+        &torch.include,
+        torch.units(),
+        &torch.cxx_flags,
+        &[],
+        all,
+    )?);
+    for (section, own, own_flags) in sections {
+        components.push(context.component(
+            &section.name,
+            &section.include,
+            section.units(),
+            &section.cxx_flags,
+            own_flags,
+            own,
+        )?);
+    }
+    Ok(components)
+}
+
+struct Context<'a> {
+    kernel: &'a Kernel,
+    variant: &'a Variant,
+    table: &'a Table,
+    headers: &'a Headers,
+}
+
+impl Context<'_> {
+    fn component<'a>(
+        &self,
+        name: &str,
+        include: &[Utf8PathBuf],
+        units: impl Iterator<Item = (&'a Utf8Path, Language)>,
+        cxx_flags: &[String],
+        device_flags: &[String],
+        capabilities: Vec<Capability>,
+    ) -> Result<Component, PlanError> {
+        let mut include = include.to_vec();
+        // Authors rely on it: the reference's CMake project always searches this folder.
+        let csrc = Utf8PathBuf::from("csrc");
+        if self.kernel.root.join(&csrc).is_dir() && !include.contains(&csrc) {
+            include.push(csrc);
+        }
+        let visible = self.headers.visible(&include)?;
+        let mut namespaced_headers = false;
+        for header in &visible {
+            namespaced_headers |= self.headers.mentions_namespace(header)?;
+        }
+
+        let mut groups: BTreeMap<(Driver, bool), UnitGroup> = BTreeMap::new();
+        for (source, language) in units {
+            let namespaced = namespaced_headers || self.headers.mentions_namespace(source)?;
+            let driver = match language {
+                Language::Cuda => Driver::Nvcc,
+                Language::C => Driver::Gcc,
+                _ => Driver::Gxx,
+            };
+            let group = groups.entry((driver, namespaced)).or_insert_with(|| {
+                let (mut flags, own) = match driver {
+                    Driver::Gcc => (flags::c(self.variant, self.table), &[][..]),
+                    Driver::Gxx => (flags::cxx(self.variant, self.table), cxx_flags),
+                    Driver::Nvcc => (
+                        flags::nvcc(self.variant, self.table, &capabilities),
+                        device_flags,
+                    ),
+                };
+                flags.extend(own.iter().cloned());
+                UnitGroup {
+                    driver,
+                    namespaced,
+                    flags,
+                    sources: Vec::new(),
+                }
+            });
+            group.sources.push(source.to_string());
+        }
+        Ok(Component {
+            name: name.to_owned(),
+            include: include.into_iter().map(Utf8PathBuf::into_string).collect(),
+            headers: visible.into_iter().map(Utf8PathBuf::into_string).collect(),
+            units: groups.into_values().collect(),
+            capabilities,
+        })
+    }
+
+    /// The capabilities that a section is compiled for with a toolkit: those it asks for, or the toolkit's default.
+    fn capabilities(
+        &self,
+        section: &str,
+        asked: &[Capability],
+        toolkit: &Version,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<Capability>, PlanError> {
+        let Some(facts) = self.table.cuda(toolkit) else {
+            return Ok(asked.to_vec());
+        };
+        if asked.is_empty() {
+            return Ok(facts.default.clone());
+        }
+        let knows = |capability: &&Capability| {
+            facts
+                .known
+                .iter()
+                .any(|known| known.sm() == capability.sm())
+        };
+        let (kept, dropped): (Vec<_>, Vec<_>) = asked.iter().partition(knows);
+        let words = |list: &[&Capability]| {
+            list.iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        if kept.is_empty() {
+            return Err(PlanError::Capabilities {
+                section: section.to_owned(),
+                toolkit: toolkit.to_string(),
+                asked: words(&dropped),
+                known: words(&facts.known.iter().collect::<Vec<_>>()),
+            });
+        }
+        if !dropped.is_empty() {
+            notes.push(format!(
+                "{}: kernel.{section} is not compiled for {}: CUDA {toolkit} does not know it",
+                self.variant.name,
+                words(&dropped)
+            ));
+        }
+        Ok(kept.into_iter().copied().collect())
+    }
+}

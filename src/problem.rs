@@ -1,0 +1,278 @@
+//! Mistakes in a user's file, as values: collected, sorted, then shown together. Not for
+//! failures of the machine (a missing program, a full disk); those are error enums.
+
+pub mod code;
+mod render;
+pub mod suggest;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_json::json;
+
+pub use self::code::Code;
+pub use self::render::RenderOptions;
+
+/// How bad a [`Problem`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Nothing can be built until it is mended.
+    Error,
+    /// Something is ignored or doubtful; the build goes on.
+    Warning,
+}
+
+impl Severity {
+    /// Lower-case name, as used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        }
+    }
+}
+
+/// Where a value stands in its file: its key path and its bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Key path such as `kernel.relu.src[1]`; empty for the file as a whole.
+    pub key: String,
+    /// Byte range in the source text.
+    pub span: Range<usize>,
+}
+
+/// A second spot that explains the first, for example the earlier of two duplicates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Related {
+    /// Byte range in the same source text.
+    pub span: Range<usize>,
+    /// What to say at that spot.
+    pub label: String,
+}
+
+/// One mistake, with all that is needed to show where it is and how to mend it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Entry of the table in [`code`].
+    pub code: Code,
+    /// Error or warning.
+    pub severity: Severity,
+    /// Key path and byte range of the offending text.
+    pub place: Place,
+    /// What is wrong, one sentence without a full stop.
+    pub message: String,
+    /// Short text under the caret.
+    pub label: String,
+    /// Other spots worth showing.
+    pub related: Vec<Related>,
+    /// What to do about it.
+    pub help: String,
+}
+
+impl Problem {
+    /// An error at `place`.
+    pub fn error(code: Code, place: &Place, message: impl Into<String>) -> Self {
+        Self::new(code, Severity::Error, place, message.into())
+    }
+
+    /// A warning at `place`.
+    pub fn warning(code: Code, place: &Place, message: impl Into<String>) -> Self {
+        Self::new(code, Severity::Warning, place, message.into())
+    }
+
+    fn new(code: Code, severity: Severity, place: &Place, message: String) -> Self {
+        Self {
+            code,
+            severity,
+            place: place.clone(),
+            message,
+            label: String::new(),
+            related: Vec::new(),
+            help: String::new(),
+        }
+    }
+
+    /// Sets the text under the caret.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    /// Sets the cure.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = help.into();
+        self
+    }
+
+    /// Adds a second spot.
+    #[must_use]
+    pub fn related(mut self, place: &Place, label: impl Into<String>) -> Self {
+        self.related.push(Related {
+            span: place.span.clone(),
+            label: label.into(),
+        });
+        self
+    }
+}
+
+/// All problems found in one named source, in the order of their position.
+#[derive(Debug, Clone)]
+pub struct Problems {
+    name: String,
+    text: Arc<str>,
+    items: Vec<Problem>,
+}
+
+impl Problems {
+    /// An empty collection for the file shown as `name` whose whole content is `text`.
+    pub fn new(name: impl Into<String>, text: impl Into<Arc<str>>) -> Self {
+        Self {
+            name: name.into(),
+            text: text.into(),
+            items: Vec::new(),
+        }
+    }
+
+    /// Adds a problem at its place in the order of the file.
+    pub fn push(&mut self, problem: Problem) {
+        let order = |p: &Problem| (p.place.span.start, p.place.span.end);
+        let at = self
+            .items
+            .partition_point(|old| order(old) <= order(&problem));
+        self.items.insert(at, problem);
+    }
+
+    /// Name of the file, as given to the user.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The source the byte ranges refer to.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Every problem, in the order of the file.
+    pub fn iter(&self) -> impl Iterator<Item = &Problem> {
+        self.items.iter()
+    }
+
+    /// Whether nothing at all was found.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Whether the file cannot be used.
+    pub fn has_errors(&self) -> bool {
+        self.error_count() > 0
+    }
+
+    /// Number of errors.
+    pub fn error_count(&self) -> usize {
+        self.count(Severity::Error)
+    }
+
+    /// Number of warnings.
+    pub fn warning_count(&self) -> usize {
+        self.count(Severity::Warning)
+    }
+
+    fn count(&self, severity: Severity) -> usize {
+        self.items.iter().filter(|p| p.severity == severity).count()
+    }
+
+    /// The closing line: `2 errors and 1 warning in build.toml`.
+    pub fn summary(&self) -> String {
+        let plural = |n: usize, what: &str| match n {
+            1 => format!("1 {what}"),
+            n => format!("{n} {what}s"),
+        };
+        let counts = match (self.error_count(), self.warning_count()) {
+            (0, 0) => "no problems".to_owned(),
+            (e, 0) => plural(e, "error"),
+            (0, w) => plural(w, "warning"),
+            (e, w) => format!("{} and {}", plural(e, "error"), plural(w, "warning")),
+        };
+        format!("{counts} in {}", self.name)
+    }
+
+    /// What an editor or a CI job needs. Lines and columns count from 1, columns in Unicode
+    /// scalar values; the end is the first position after the text.
+    pub fn to_json(&self) -> serde_json::Value {
+        let problems: Vec<_> = self
+            .items
+            .iter()
+            .map(|p| {
+                let (line, column) = self.line_column(p.place.span.start);
+                let (end_line, end_column) = self.line_column(p.place.span.end);
+                json!({
+                    "code": p.code.id,
+                    "severity": p.severity.as_str(),
+                    "key": p.place.key,
+                    "message": p.message,
+                    "help": p.help,
+                    "line": line,
+                    "column": column,
+                    "end_line": end_line,
+                    "end_column": end_column,
+                })
+            })
+            .collect();
+        json!({
+            "file": self.name,
+            "errors": self.error_count(),
+            "warnings": self.warning_count(),
+            "problems": problems,
+        })
+    }
+
+    /// Line and column, both from 1, of a byte offset; offsets outside the text are pulled in.
+    pub fn line_column(&self, offset: usize) -> (usize, usize) {
+        let before = &self.text[..floor_boundary(&self.text, offset)];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = before.matches('\n').count() + 1;
+        (line, before[line_start..].chars().count() + 1)
+    }
+}
+
+/// Largest character boundary that is not above `offset`.
+fn floor_boundary(text: &str, offset: usize) -> usize {
+    let mut at = offset.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_count_characters_not_bytes() {
+        let problems = Problems::new("build.toml", "a = 1\nä = é\n");
+        assert_eq!(problems.line_column(0), (1, 1));
+        assert_eq!(problems.line_column(11), (2, 5));
+        // Inside the two bytes of `é`, and past the end.
+        assert_eq!(problems.line_column(12), (2, 5));
+        assert_eq!(problems.line_column(99), (3, 1));
+    }
+
+    #[test]
+    fn problems_come_out_in_file_order() {
+        let place = |at: usize| Place {
+            key: String::new(),
+            span: at..at + 1,
+        };
+        let mut problems = Problems::new("build.toml", "0123456789");
+        for at in [5, 1, 9, 5] {
+            problems.push(Problem::error(code::SYNTAX, &place(at), format!("{at}")));
+        }
+        problems.push(Problem::warning(code::LICENSE_ODD, &place(0), "w"));
+        let order: Vec<_> = problems.iter().map(|p| p.message.as_str()).collect();
+        assert_eq!(order, ["w", "1", "5", "5", "9"]);
+        assert_eq!(problems.summary(), "4 errors and 1 warning in build.toml");
+    }
+}

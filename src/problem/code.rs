@@ -1,0 +1,102 @@
+//! The table of problem codes. A code never changes its meaning once released; a retired code
+//! is not used again.
+
+use std::fmt;
+
+/// A stable name for one kind of mistake, and what it means in one line.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Code {
+    /// `KB` and four digits.
+    pub id: &'static str,
+    /// One line for lists and for `explain`.
+    pub title: &'static str,
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id)
+    }
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id)
+    }
+}
+
+macro_rules! codes {
+    ($($name:ident = $id:literal, $title:literal;)*) => {
+        $(#[doc = $title] pub const $name: Code = Code { id: $id, title: $title };)*
+        /// Every code, in the order of the table.
+        pub const ALL: &[Code] = &[$($name),*];
+    };
+}
+
+// KB00xx the file and its shape, KB01xx [general], KB02xx the framework section,
+// KB03xx [kernel.*], KB04xx paths and other strings that reach the file system.
+codes! {
+    SYNTAX = "KB0001", "the file is not valid TOML";
+    ENCODING = "KB0002", "the file is not UTF-8";
+    EDITION = "KB0003", "the edition of the file cannot be read";
+    UNKNOWN_KEY = "KB0004", "a key that does not exist here";
+    MISSING_KEY = "KB0005", "a required key is missing";
+    WRONG_TYPE = "KB0006", "a value has the wrong type";
+    UNKNOWN_VALUE = "KB0007", "a value is not one of those allowed";
+    VERSION_FORMAT = "KB0008", "a version is not made of numbers and dots";
+    NUMBER_RANGE = "KB0009", "a number is out of range";
+    KEY_OF_OTHER_BACKEND = "KB0010", "a key belongs to sections of another backend";
+    NO_FRAMEWORK = "KB0011", "the file has no framework section";
+    TWO_FRAMEWORKS = "KB0012", "the file has more than one framework section";
+    KERNEL_DEPENDENCY_PIN = "KB0013", "a kernel dependency needs exactly one of version and revision";
+
+    KERNEL_NAME = "KB0101", "the kernel name is not allowed";
+    LICENSE_EMPTY = "KB0102", "the license is empty";
+    LICENSE_ODD = "KB0103", "the license does not look like an SPDX expression";
+    GIT_URL = "KB0104", "a Git URL cannot be used";
+    NO_BACKENDS = "KB0105", "the list of backends is empty";
+    BACKEND_TWICE = "KB0106", "a backend is listed twice";
+    BACKEND_NOT_BUILT = "KB0107", "a backend that this version cannot build";
+    BACKEND_WITHOUT_SECTION = "KB0108", "a backend has no kernel section";
+    PYTHON_DEPENDENCY = "KB0109", "a Python dependency is not known";
+    REPO_ID = "KB0110", "a repository id is not of the form organisation/name";
+    VERSION_COMPONENTS = "KB0111", "a version needs exactly two components";
+    BOUNDS = "KB0112", "a minimum version is above the maximum version";
+
+    FRAMEWORK_NOT_BUILT = "KB0201", "a framework that this version cannot build";
+    NO_BINDING = "KB0202", "the framework section has no source to compile";
+    STABLE_ABI_UNUSED = "KB0203", "a stable ABI is set for a backend that is not listed";
+    NO_PYTHON_PACKAGE = "KB0204", "the Python package of the kernel is missing";
+
+    SECTION_NAME = "KB0301", "a kernel section name cannot be a file name";
+    SECTION_BACKEND_UNLISTED = "KB0302", "a kernel section is for a backend that is not listed";
+    NO_SOURCE = "KB0303", "a kernel section has no source to compile";
+    SOURCE_TWICE = "KB0304", "a source is listed twice";
+    SOURCE_IN_TWO_SECTIONS = "KB0305", "a source is compiled by two sections";
+    CANNOT_COMPILE = "KB0306", "a source that the backend cannot compile";
+    NOT_COMPILED = "KB0307", "a file that is not compiled";
+    CAPABILITY = "KB0308", "a GPU capability is not known";
+    DEPENDENCY = "KB0309", "a dependency that cannot be used here";
+
+    PATH_EMPTY = "KB0401", "a path is empty";
+    PATH_CONTROL = "KB0402", "a path contains a control character";
+    PATH_ABSOLUTE = "KB0403", "a path is absolute";
+    PATH_ESCAPES = "KB0404", "a path leads out of the kernel";
+    PATH_MISSING = "KB0405", "a path does not exist";
+    PATH_IS_DIRECTORY = "KB0406", "a path is a directory where a file is needed";
+    PATH_IS_FILE = "KB0407", "a path is a file where a directory is needed";
+    FLAG_NUL = "KB0408", "a flag contains a NUL character";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_and_in_order() {
+        assert!(ALL.windows(2).all(|pair| pair[0].id < pair[1].id));
+        for code in ALL {
+            assert!(code.id.len() == 6 && code.id.starts_with("KB"), "{code}");
+            assert!(!code.title.is_empty() && !code.title.ends_with('.'));
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Shows problems as text for people, through miette. Not the JSON form, which is in the
+//! parent module.
+
+use std::fmt;
+
+use miette::{
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError,
+    MietteSpanContents, SourceCode, SourceSpan, SpanContents,
+};
+
+use super::{Problem, Problems, Severity, floor_boundary};
+
+/// How [`Problems::render`] lays out its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RenderOptions {
+    /// Columns to wrap at; kept between 80 and 100.
+    pub width: usize,
+    /// Whether to use ANSI colours.
+    pub color: bool,
+}
+
+impl Default for RenderOptions {
+    fn default() -> Self {
+        Self {
+            width: 80,
+            color: false,
+        }
+    }
+}
+
+impl Problems {
+    /// Every problem with its code, key path, message, snippet and cure, then the summary
+    /// line. Empty when there are no problems.
+    pub fn render(&self, options: RenderOptions) -> String {
+        if self.is_empty() {
+            return String::new();
+        }
+        let theme = if options.color {
+            GraphicalTheme::unicode()
+        } else {
+            GraphicalTheme::unicode_nocolor()
+        };
+        let handler = GraphicalReportHandler::new_themed(theme)
+            .with_width(options.width.clamp(80, 100))
+            .with_break_words(false)
+            .without_syntax_highlighting()
+            .with_links(false);
+        let source = Source {
+            name: self.name(),
+            text: printable(self.text()),
+        };
+        let mut out = String::new();
+        for problem in self.iter() {
+            let view = View {
+                problem,
+                source: &source,
+            };
+            // Writing to a String fails only if miette rejects a span; the spans are clamped,
+            // and the plain form keeps the message even then.
+            if handler.render_report(&mut out, &view).is_err() {
+                let (line, column) = self.line_column(problem.place.span.start);
+                let name = self.name();
+                out.push_str(&format!("{name}:{line}:{column}: {}\n", view));
+            }
+            out.push('\n');
+        }
+        out.push_str(&self.summary());
+        out.push('\n');
+        out
+    }
+}
+
+/// The text with every character that could steer a terminal replaced by one of the same
+/// length in bytes, so that the spans still fit.
+fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        out.push(match c {
+            '\n' | '\t' => c,
+            '\r' if chars.peek() == Some(&'\n') => c,
+            c if c.is_control() && c.len_utf8() == 1 => '?',
+            c if c.is_control() => '·',
+            // Text direction overrides, which show a line in another order than it is read.
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+            c => c,
+        });
+    }
+    out
+}
+
+/// The same for text that has no spans: the character's number is shown.
+fn one_line(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' => "\n".to_owned(),
+            c if c.is_control()
+                || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') =>
+            {
+                c.escape_default().to_string()
+            }
+            c => c.to_string(),
+        })
+        .collect()
+}
+
+#[derive(Debug)]
+struct Source<'a> {
+    name: &'a str,
+    text: String,
+}
+
+impl SourceCode for Source<'_> {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        context_lines_before: usize,
+        context_lines_after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let inner = self
+            .text
+            .read_span(span, context_lines_before, context_lines_after)?;
+        // NB: miette counts this column in bytes; people and editors count characters.
+        let start = floor_boundary(&self.text, inner.span().offset());
+        let column = if inner.column() == 0 {
+            0
+        } else {
+            let line = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
+            self.text[line..start].chars().count()
+        };
+        Ok(Box::new(MietteSpanContents::new_named(
+            self.name.to_owned(),
+            inner.data(),
+            *inner.span(),
+            inner.line(),
+            column,
+            inner.line_count(),
+        )))
+    }
+}
+
+#[derive(Debug)]
+struct View<'a> {
+    problem: &'a Problem,
+    source: &'a Source<'a>,
+}
+
+impl View<'_> {
+    fn label(&self, span: &std::ops::Range<usize>, text: &str, primary: bool) -> LabeledSpan {
+        let start = floor_boundary(&self.source.text, span.start);
+        let end = floor_boundary(&self.source.text, span.end).max(start);
+        let text = (!text.is_empty()).then(|| one_line(text));
+        if primary {
+            LabeledSpan::new_primary_with_span(text, (start, end - start))
+        } else {
+            LabeledSpan::new_with_span(text, (start, end - start))
+        }
+    }
+}
+
+impl fmt::Display for View<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&one_line(&self.problem.message))
+    }
+}
+
+impl std::error::Error for View<'_> {}
+
+impl Diagnostic for View<'_> {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        let Problem { code, place, .. } = self.problem;
+        Some(match place.key.as_str() {
+            "" => Box::new(code),
+            key => Box::new(format!("{code} at {}", one_line(key))),
+        })
+    }
+
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(match self.problem.severity {
+            Severity::Error => miette::Severity::Error,
+            Severity::Warning => miette::Severity::Warning,
+        })
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        let help = &self.problem.help;
+        (!help.is_empty()).then(|| Box::new(one_line(help)) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(self.source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let first = self.label(&self.problem.place.span, &self.problem.label, true);
+        let others = self.problem.related.iter();
+        let others = others.map(|r| self.label(&r.span, &r.label, false));
+        Some(Box::new(std::iter::once(first).chain(others)))
+    }
+}

@@ -1,0 +1,42 @@
+// Registration macros for the torch binding of a kernel. The build copies this file onto the include path of the
+// binding; it includes Python.h and nothing of torch, so a stable-ABI binding can use it too.
+#pragma once
+
+#include <Python.h>
+
+// A op B of the preprocessor only, one level deeper than # and ##, so that arguments which are macros themselves
+// (TORCH_EXTENSION_NAME above all) are replaced before they are pasted or quoted.
+#define KERNEL_CONCAT_NOW(A, B) A##B
+#define KERNEL_STRINGIFY_NOW(A) #A
+
+// CONCAT(A, B): one identifier made of the expansions of A and B.
+#define CONCAT(A, B) KERNEL_CONCAT_NOW(A, B)
+
+// STRINGIFY(A): the expansion of A as a string literal.
+#define STRINGIFY(A) KERNEL_STRINGIFY_NOW(A)
+
+// TORCH_LIBRARY_EXPAND(NAME, MODULE) { MODULE.def(...); }: TORCH_LIBRARY with NAME expanded first. Opens the block
+// that declares the operators of namespace NAME. Needs <torch/library.h>.
+#define TORCH_LIBRARY_EXPAND(NAME, MODULE) TORCH_LIBRARY(NAME, MODULE)
+
+// TORCH_LIBRARY_IMPL_EXPAND(NAME, DEVICE, MODULE) { MODULE.impl(...); }: the same for TORCH_LIBRARY_IMPL. DEVICE is a
+// dispatch key such as CPU or CUDA. Needs <torch/library.h>.
+#define TORCH_LIBRARY_IMPL_EXPAND(NAME, DEVICE, MODULE) TORCH_LIBRARY_IMPL(NAME, DEVICE, MODULE)
+
+// STABLE_TORCH_LIBRARY_EXPAND(NAME, MODULE): TORCH_LIBRARY_EXPAND for torch's stable ABI. Needs
+// <torch/csrc/stable/library.h>.
+#define STABLE_TORCH_LIBRARY_EXPAND(NAME, MODULE) STABLE_TORCH_LIBRARY(NAME, MODULE)
+
+// STABLE_TORCH_LIBRARY_IMPL_EXPAND(NAME, DEVICE, MODULE): TORCH_LIBRARY_IMPL_EXPAND for torch's stable ABI. Needs
+// <torch/csrc/stable/library.h>.
+#define STABLE_TORCH_LIBRARY_IMPL_EXPAND(NAME, DEVICE, MODULE) STABLE_TORCH_LIBRARY_IMPL(NAME, DEVICE, MODULE)
+
+// REGISTER_EXTENSION(NAME): the Python module NAME, which is empty: importing it loads the library, and loading the
+// library runs the static initialisers of the blocks above. Use once per extension, outside any namespace.
+// NB: single-phase initialisation on purpose. Py_LIMITED_API=3 hides PyModuleDef_Init, which is newer than that.
+#define REGISTER_EXTENSION(NAME)                                                                                       \
+  PyMODINIT_FUNC CONCAT(PyInit_, NAME)(void) {                                                                         \
+    static PyModuleDef module = {                                                                                      \
+        PyModuleDef_HEAD_INIT, STRINGIFY(NAME), nullptr, 0, nullptr, nullptr, nullptr, nullptr, nullptr};              \
+    return PyModule_Create(&module);                                                                                   \
+  }

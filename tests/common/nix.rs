@@ -1,0 +1,27 @@
+//! Nix, to judge what this program writes. Never the machine's own store: each call has an empty one.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// The value of a Nix expression, fully evaluated.
+pub fn evaluate(expression: &str) -> Value {
+    let store = tempfile::tempdir().expect("a temporary folder");
+    let mut nix = Command::new("nix-instantiate")
+        .args(["--eval", "--strict", "--json"])
+        .args(["--option", "substituters", "", "-"])
+        .env("NIX_REMOTE", store.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("nix-instantiate on the PATH");
+    let mut input = nix.stdin.take().expect("a pipe");
+    input.write_all(expression.as_bytes()).expect("write");
+    drop(input);
+    let output = nix.wait_with_output().expect("nix-instantiate to end");
+    let why = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{why}\n{expression}");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}

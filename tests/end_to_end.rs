@@ -1,0 +1,335 @@
+//! Real builds: Nix, its sandbox, the pinned compilers, the real client. `make test` prepares what they need (a store of
+//! the repository's own, a virtual environment) and runs them; a bare `cargo test` leaves them out.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
+const CUDA: &str = "torch211-cxx11-cu130-x86_64-linux";
+
+/// A copy of this repository as git would clone it, so that a test may change files.
+struct Clone {
+    dir: tempfile::TempDir,
+}
+
+impl Clone {
+    fn new() -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let files = run(Command::new("git").current_dir(root).args([
+            "ls-files",
+            "flake.nix",
+            "flake.lock",
+            "lib",
+            "nix",
+            "templates",
+            "examples",
+        ]));
+        for file in String::from_utf8_lossy(&files.stdout).lines() {
+            let target = dir.path().join(file);
+            std::fs::create_dir_all(target.parent().expect("a folder")).expect("create a folder");
+            std::fs::copy(root.join(file), target).expect("copy a file");
+        }
+        let clone = Self { dir };
+        for arguments in [
+            &["init", "--quiet"][..],
+            &["add", "--all"],
+            &["commit", "--quiet", "--message", "all"],
+        ] {
+            let identity = [
+                "-c",
+                "user.name=test",
+                "-c",
+                "user.email=test@example.invalid",
+            ];
+            run(Command::new("git")
+                .current_dir(clone.path())
+                .args(identity)
+                .args(arguments));
+        }
+        clone
+    }
+
+    fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn relu(&self) -> PathBuf {
+        self.path().join("examples/relu")
+    }
+
+    fn append(&self, file: &str, text: &str) {
+        let path = self.relu().join(file);
+        let old = std::fs::read_to_string(&path).expect("a file of the example");
+        std::fs::write(path, old + text).expect("write");
+    }
+
+    /// Everything that a variant is made of, as derivations by name.
+    fn derivations(&self, variant: &str) -> BTreeMap<String, String> {
+        let expression = format!(
+            r#"let variant = builtins.head (builtins.filter (v: v.variant == "{variant}")
+                 (import {0}/examples/relu/build.nix {{
+                   kernelBuilder = import {0}/lib // {{ kernel = {{ variants, ... }}: variants; }};
+                 }}));
+               in map (d: {{ inherit (d) name drvPath; }}) (variant.objects ++ [ variant.library variant.package ])"#,
+            self.path().display()
+        );
+        let output = run(Command::new("nix-instantiate").args([
+            "--eval",
+            "--strict",
+            "--json",
+            "--expr",
+            &expression,
+        ]));
+        let list: Vec<BTreeMap<String, String>> =
+            serde_json::from_slice(&output.stdout).expect("JSON");
+        list.into_iter()
+            .map(|entry| (entry["name"].clone(), entry["drvPath"].clone()))
+            .collect()
+    }
+
+    fn nix(&self, arguments: &[&str]) -> Output {
+        run(nix(arguments).current_dir(self.relu()))
+    }
+
+    fn build(&self, arguments: &[&str]) -> Output {
+        run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
+            .arg("build")
+            .arg(self.relu())
+            .args(arguments))
+    }
+}
+
+/// `nix` as a user has it: sandboxed, and with nothing to ask of a network.
+fn nix(arguments: &[&str]) -> Command {
+    let mut command = Command::new("nix");
+    command.args(["--extra-experimental-features", "nix-command flakes"]);
+    command.args([
+        "--option",
+        "substituters",
+        "",
+        "--option",
+        "sandbox",
+        "true",
+    ]);
+    command.args([
+        "--option",
+        "sandbox-fallback",
+        "false",
+        "--option",
+        "max-jobs",
+        "2",
+    ]);
+    command.args(arguments).arg("--no-write-lock-file");
+    command
+}
+
+fn run(command: &mut Command) -> Output {
+    let store = std::env::var("NIX_REMOTE")
+        .expect("`make test` sets NIX_REMOTE: tests have a store of their own");
+    assert!(!store.is_empty());
+    let output = command.output().expect("start a program");
+    assert!(
+        output.status.success(),
+        "{command:?} failed:\n{}\n{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+/// Names of those derivations that differ between two listings.
+fn changed(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<String> {
+    assert_eq!(
+        before.keys().collect::<Vec<_>>(),
+        after.keys().collect::<Vec<_>>()
+    );
+    before
+        .iter()
+        .filter(|(name, path)| after[*name] != **path)
+        .map(|(name, _)| name.clone())
+        .collect()
+}
+
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn both_variants_build_load_and_are_cached() {
+    let clone = Clone::new();
+    let first = clone.build(&[]);
+    let table = String::from_utf8_lossy(&first.stdout).into_owned();
+    for variant in [CPU, CUDA] {
+        assert!(table.contains(variant), "{table}");
+        let metadata = std::fs::read_to_string(
+            clone
+                .relu()
+                .join("build")
+                .join(variant)
+                .join("metadata.json"),
+        );
+        let metadata: Value =
+            serde_json::from_str(&metadata.expect("metadata.json")).expect("JSON");
+        assert_eq!(metadata["name"], "relu");
+        assert_eq!(metadata["digest"]["algorithm"], "sha256");
+    }
+
+    let second = clone.build(&[]);
+    let table = String::from_utf8_lossy(&second.stdout).into_owned();
+    assert_eq!(table.matches("cached").count(), 2, "{table}");
+
+    // The kernel's own tests, through the unmodified client.
+    let venv = std::env::var("KERNEL_BUILDER_TEST_VENV")
+        .expect("`make test` sets KERNEL_BUILDER_TEST_VENV");
+    let python = Path::new(&venv).join("bin/python");
+    let tests = run(Command::new(&python)
+        .current_dir(clone.relu())
+        .args(["-m", "pytest", "-q", "tests"]));
+    let report = String::from_utf8_lossy(&tests.stdout).into_owned();
+    assert!(report.contains(" passed"), "{report}");
+
+    // The client's own reader of metadata.json, and its own digest of the files.
+    let check = "\
+import pathlib
+from kernels._rust import Digest, Metadata
+for variant in pathlib.Path('build').iterdir():
+    digest = Metadata.read_from_file(variant / 'metadata.json').digest
+    digest.validate(Digest.hash_variant(digest.algorithm, variant))
+";
+    run(Command::new(&python)
+        .current_dir(clone.relu())
+        .args(["-c", check]));
+}
+
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn the_flake_builds_one_variant_all_variants_and_copies_them() {
+    let clone = Clone::new();
+    let one = clone.nix(&[
+        "build",
+        &format!(".#redistributable.{CUDA}"),
+        "--no-link",
+        "--json",
+    ]);
+    assert!(String::from_utf8_lossy(&one.stdout).contains("outputs"));
+    clone.nix(&["build", ".#redistributable", "--no-link"]);
+    clone.nix(&["build", ".", "--no-link"]);
+    clone.nix(&["run", ".#build-and-copy"]);
+    for variant in [CPU, CUDA] {
+        assert!(
+            clone
+                .relu()
+                .join("build")
+                .join(variant)
+                .join("metadata.json")
+                .exists()
+        );
+    }
+    // The command line and the flake build the same derivations: nothing is left to do.
+    let table = clone.build(&[]);
+    assert_eq!(
+        String::from_utf8_lossy(&table.stdout)
+            .matches("cached")
+            .count(),
+        2
+    );
+
+    // A folder of the user's is never overwritten.
+    let foreign = clone.relu().join("build").join(CPU);
+    std::fs::remove_file(foreign.join("metadata.json")).expect("remove");
+    let refused = Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
+        .arg("build")
+        .arg(clone.relu())
+        .output()
+        .expect("run");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(foreign.join("__init__.py").exists());
+}
+
+#[test]
+#[ignore = "evaluates with Nix: run by `make test`"]
+fn only_what_changed_is_compiled_again() {
+    let clone = Clone::new();
+    let before = [clone.derivations(CPU), clone.derivations(CUDA)];
+    let changes = || {
+        let after = [clone.derivations(CPU), clone.derivations(CUDA)];
+        [
+            changed(&before[0], &after[0]),
+            changed(&before[1], &after[1]),
+        ]
+    };
+
+    clone.append("README.md", "\nMore words.\n");
+    clone.append("tests/test_relu.py", "\n# More words.\n");
+    assert_eq!(changes(), [Vec::<String>::new(), Vec::new()]);
+
+    clone.append("torch-ext/relu/__init__.py", "\n# More words.\n");
+    assert_eq!(
+        changes(),
+        [vec![format!("relu-{CPU}")], vec![format!("relu-{CUDA}")]]
+    );
+}
+
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn a_rebuild_gives_the_same_bytes() {
+    let clone = Clone::new();
+    clone.build(&[]);
+    for variant in [CPU, CUDA] {
+        for derivation in clone.derivations(variant).values() {
+            let options = [
+                "--option",
+                "sandbox",
+                "true",
+                "--option",
+                "substituters",
+                "",
+            ];
+            run(Command::new("nix-store")
+                .args(["--realise", "--check", derivation])
+                .args(options));
+        }
+    }
+}
+
+#[test]
+#[ignore = "evaluates with Nix: run by `make test`"]
+fn a_stale_or_missing_build_nix_says_what_to_run() {
+    let clone = Clone::new();
+    clone.append("build.toml", "\n# Another comment.\n");
+    let refused = |what: &str| {
+        let arguments = ["build", ".#redistributable", "--no-link"];
+        let output = nix(&arguments)
+            .current_dir(clone.relu())
+            .output()
+            .expect("run");
+        assert!(!output.status.success());
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            words.contains(what) && words.contains("kernel-builder generate"),
+            "{words}"
+        );
+    };
+    refused("build.nix is older than build.toml");
+    std::fs::remove_file(clone.relu().join("build.nix")).expect("remove");
+    refused("build.nix is missing");
+}
+
+#[test]
+#[ignore = "evaluates with Nix: run by `make test`"]
+fn a_missing_pin_says_what_to_run() {
+    let clone = Clone::new();
+    let store = tempfile::tempdir().expect("a temporary folder");
+    let attribute = format!(".#redistributable.{CPU}");
+    let output = nix(&["build", &attribute, "--no-link"])
+        .current_dir(clone.relu())
+        .env("NIX_REMOTE", store.path())
+        .output()
+        .expect("run");
+    assert!(!output.status.success());
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(words.contains("run `kernel-builder fetch`"), "{words}");
+    // Nix makes its store read-only, which stops the folder from being removed.
+    run(Command::new("chmod").args(["-R", "u+w"]).arg(store.path()));
+}

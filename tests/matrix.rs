@@ -1,0 +1,289 @@
+//! Which variants a kernel is built for, what they are called, and why the others are not.
+
+#[path = "common/kernel.rs"]
+mod kernel;
+
+use kernel_builder::kernel::{Backend, Bounds, Framework, Kernel, Torch};
+use kernel_builder::matrix::{self, Excluded, Matrix, Table, matrix};
+use kernel_builder::version::Version;
+
+use self::kernel::Sample;
+
+/// A kernel for CPU and CUDA, without bounds.
+fn sample() -> Kernel {
+    let build_toml = r#"
+[general]
+name = "sample"
+edition = 5
+version = 1
+license = "MIT"
+backends = ["cpu", "cuda"]
+
+[torch]
+src = ["torch-ext/binding.cpp"]
+
+[kernel.host]
+backend = "cpu"
+depends = []
+src = ["csrc/host.cpp"]
+
+[kernel.gpu]
+backend = "cuda"
+depends = []
+src = ["csrc/gpu.cu"]
+"#;
+    Sample::new(build_toml, &[("csrc/host.cpp", ""), ("csrc/gpu.cu", "")]).kernel()
+}
+
+/// The same for every backend: build.toml cannot ask for those that are not built yet.
+fn for_all() -> Kernel {
+    let mut kernel = sample();
+    kernel.backends = Backend::ALL.iter().copied().collect();
+    kernel
+}
+
+fn torch(kernel: &mut Kernel) -> &mut Torch {
+    let Framework::Torch(torch) = &mut kernel.framework;
+    torch
+}
+
+fn bounds(minver: &str, maxver: &str) -> Bounds {
+    let version = |text: &str| (!text.is_empty()).then(|| text.parse().expect("a version"));
+    Bounds {
+        minver: version(minver),
+        maxver: version(maxver),
+    }
+}
+
+/// A table of rows written as `<torch> <backend> [<compute>] <system>`.
+fn table(rows: &[&str]) -> Table {
+    let row = |row: &&str| {
+        let words: Vec<_> = row.split(' ').collect();
+        let (torch, backend, compute, system) = match words[..] {
+            [torch, backend, system] => (torch, backend, String::new(), system),
+            [torch, backend, compute, system] => {
+                (torch, backend, format!("compute = {compute:?}\n"), system)
+            }
+            _ => panic!("not a row: {row}"),
+        };
+        format!(
+            "[[row]]\ntorch = {torch:?}\nbackend = {backend:?}\n{compute}system = {system:?}\nbundle = true\n\
+             policy = \"p\"\ntoolchain = {{ host = \"h\", python = \"p\", torch = \"t\" }}\n"
+        )
+    };
+    let rows: String = rows.iter().map(row).collect();
+    toml::from_str(&format!("cuda = []\n{rows}[torch]\n[policy]\n")).expect("a table")
+}
+
+fn built(matrix: &Matrix) -> Vec<&str> {
+    matrix.variants.iter().map(|v| v.name.as_str()).collect()
+}
+
+/// Rows of which some are left out, and why, one text per row of the table.
+fn excluded(matrix: &Matrix) -> Vec<String> {
+    let words = |Excluded { name, why }: &Excluded| format!("{name}: {why}");
+    matrix.excluded.iter().map(words).collect()
+}
+
+/// The client finds a variant by its name alone, so a name that is one character off is never loaded. The names on the
+/// right are those of published kernels.
+#[test]
+fn variants_have_the_names_that_the_client_looks_for() {
+    let names = [
+        ("2.11 cpu x86_64-linux", "torch211-cxx11-cpu-x86_64-linux"),
+        (
+            "2.12 cuda 12.6 x86_64-linux",
+            "torch212-cxx11-cu126-x86_64-linux",
+        ),
+        (
+            "2.9 cuda 13.0 aarch64-linux",
+            "torch29-cxx11-cu130-aarch64-linux",
+        ),
+        (
+            "2.10 cuda 13 x86_64-linux",
+            "torch210-cxx11-cu130-x86_64-linux",
+        ),
+        (
+            "2.12 rocm 7.1 x86_64-linux",
+            "torch212-cxx11-rocm71-x86_64-linux",
+        ),
+        (
+            "2.12 xpu 2025.3 x86_64-linux",
+            "torch212-cxx11-xpu20253-x86_64-linux",
+        ),
+        (
+            "2.12 xpu 2025.3.2 x86_64-linux",
+            "torch212-cxx11-xpu20253-x86_64-linux",
+        ),
+        (
+            "2.13 xpu 2026.0.0 x86_64-linux",
+            "torch213-cxx11-xpu20260-x86_64-linux",
+        ),
+        ("2.13 cpu aarch64-darwin", "torch213-cpu-aarch64-darwin"),
+        ("2.13 metal aarch64-darwin", "torch213-metal-aarch64-darwin"),
+        (
+            "2.7 cuda 12.8 x86_64-windows",
+            "torch27-cu128-x86_64-windows",
+        ),
+    ];
+    let table = table(&names.map(|(row, _)| row));
+    let matrix = matrix(&for_all(), &table);
+    assert_eq!(built(&matrix), names.map(|(_, name)| name));
+}
+
+/// The name says which torch the ABI is of, not which one it was built with, and never a C++ ABI.
+#[test]
+fn stable_abi_variants_are_named_after_the_abi() {
+    let rows = [
+        (
+            "2.12 cpu aarch64-darwin",
+            "torch-stable-abi211-cpu-aarch64-darwin",
+        ),
+        (
+            "2.12 cuda 12.6 x86_64-linux",
+            "torch-stable-abi211-cu126-x86_64-linux",
+        ),
+        (
+            "2.12 rocm 7.2 x86_64-linux",
+            "torch-stable-abi211-rocm72-x86_64-linux",
+        ),
+        (
+            "2.12 xpu 2025.3.2 x86_64-linux",
+            "torch-stable-abi211-xpu20253-x86_64-linux",
+        ),
+        (
+            "2.13 xpu 2026.0.0 x86_64-linux",
+            "torch-stable-abi211-xpu20260-x86_64-linux",
+        ),
+        ("2.12 metal aarch64-darwin", "torch212-metal-aarch64-darwin"),
+    ];
+    let mut kernel = for_all();
+    let abi: Version = "2.11".parse().expect("a version");
+    let backends = [Backend::Cpu, Backend::Cuda, Backend::Rocm, Backend::Xpu];
+    torch(&mut kernel).stable_abi = backends
+        .map(|backend| (backend, Version::clone(&abi)))
+        .into();
+    let matrix = matrix(&kernel, &table(&rows.map(|(row, _)| row)));
+    assert_eq!(built(&matrix), rows.map(|(_, name)| name));
+}
+
+/// `13.0` that became `13` on the way, or was compared as text with `9.9`, once dropped variants without a word.
+#[test]
+fn bounds_include_both_ends() {
+    let rows = [
+        "2.9 cuda 12.9 x86_64-linux",
+        "2.10 cuda 12.9 x86_64-linux",
+        "2.10 cuda 13.0 x86_64-linux",
+        "2.11 cuda 13 x86_64-linux",
+        "2.11 cuda 13.2 x86_64-linux",
+    ];
+    let all = [
+        "torch29-cxx11-cu129-x86_64-linux",
+        "torch210-cxx11-cu129-x86_64-linux",
+        "torch210-cxx11-cu130-x86_64-linux",
+        "torch211-cxx11-cu130-x86_64-linux",
+        "torch211-cxx11-cu132-x86_64-linux",
+    ];
+    let table = table(&rows);
+    for (torch_bounds, cuda_bounds, kept) in [
+        (("", ""), ("", ""), &all[..]),
+        (("2.9", "2.11"), ("12.9", "13.2"), &all),
+        (("", ""), ("13.0", ""), &all[2..]),
+        (("", ""), ("13", ""), &all[2..]),
+        (("", ""), ("", "13.0"), &all[..4]),
+        (("", ""), ("", "13"), &all[..4]),
+        (("", ""), ("9.9", "12.10"), &all[..2]),
+        (("2.10", ""), ("", ""), &all[1..]),
+        (("", "2.10"), ("", ""), &all[..3]),
+        (("2.10", "2.10"), ("13.0", "13.0"), &all[2..3]),
+        (("2.12", ""), ("", ""), &[]),
+    ] {
+        let mut kernel = sample();
+        torch(&mut kernel).bounds = bounds(torch_bounds.0, torch_bounds.1);
+        kernel.cuda = bounds(cuda_bounds.0, cuda_bounds.1);
+        let matrix = matrix(&kernel, &table);
+        assert_eq!(
+            built(&matrix),
+            kept,
+            "torch {torch_bounds:?} cuda {cuda_bounds:?}"
+        );
+        assert_eq!(matrix.excluded.len() + kept.len(), rows.len());
+    }
+}
+
+/// Bounds on CUDA are of no concern to other backends.
+#[test]
+fn every_exclusion_has_its_reason() {
+    let mut kernel = sample();
+    kernel.cuda = bounds("12.6", "13.0");
+    torch(&mut kernel).bounds = bounds("2.9", "2.13");
+    torch(&mut kernel).stable_abi = [(Backend::Cpu, "2.10".parse().expect("a version"))].into();
+    let table = table(&[
+        "2.9 cpu x86_64-linux",
+        "2.11 cpu x86_64-linux",
+        "2.12 cpu x86_64-linux",
+        "2.14 cpu x86_64-linux",
+        "2.12 cuda 12.4 x86_64-linux",
+        "2.12 cuda 13.0 x86_64-linux",
+        "2.12 rocm 7.1 x86_64-linux",
+    ]);
+    let matrix = matrix(&kernel, &table);
+    assert_eq!(
+        built(&matrix),
+        [
+            "torch-stable-abi210-cpu-x86_64-linux",
+            "torch212-cxx11-cu130-x86_64-linux"
+        ]
+    );
+    assert_eq!(matrix.variants[0].row.torch.as_str(), "2.12");
+    insta::assert_snapshot!("excluded", excluded(&matrix).join("\n"));
+}
+
+/// The newest torch of each compute and system serves a stable ABI; another compute's torch may be newer or older.
+#[test]
+fn the_stable_abi_is_built_once_per_compute_and_system() {
+    let mut kernel = sample();
+    let abi = "2.9".parse().expect("a version");
+    torch(&mut kernel).stable_abi = [(Backend::Cuda, abi)].into();
+    let table = table(&[
+        "2.12 cpu x86_64-linux",
+        "2.13 cpu x86_64-linux",
+        "2.12 cuda 12.6 x86_64-linux",
+        "2.12 cuda 13.0 x86_64-linux",
+        "2.13 cuda 13.0 x86_64-linux",
+        "2.12 cuda 13.0 aarch64-linux",
+    ]);
+    let matrix = matrix(&kernel, &table);
+    let from: Vec<_> = matrix
+        .variants
+        .iter()
+        .map(|v| format!("{} from {}", v.name, v.row.torch))
+        .collect();
+    assert_eq!(
+        from,
+        [
+            "torch212-cxx11-cpu-x86_64-linux from 2.12",
+            "torch213-cxx11-cpu-x86_64-linux from 2.13",
+            "torch-stable-abi29-cu126-x86_64-linux from 2.12",
+            "torch-stable-abi29-cu130-x86_64-linux from 2.13",
+            "torch-stable-abi29-cu130-aarch64-linux from 2.12",
+        ]
+    );
+}
+
+/// Of two variants with one name, Nix would silently build one.
+#[test]
+fn names_in_the_table_of_this_program_are_unique() {
+    let mut stable = for_all();
+    let abi = |backend: &Backend| (*backend, "2.9".parse().expect("a version"));
+    torch(&mut stable).stable_abi = Backend::ALL.iter().map(abi).collect();
+    for kernel in [for_all(), stable] {
+        let matrix = matrix(&kernel, matrix::table());
+        let mut names = built(&matrix);
+        assert!(!names.is_empty());
+        names.sort();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count, "{names:?}");
+    }
+}

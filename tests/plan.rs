@@ -1,0 +1,396 @@
+//! Plans: from a kernel's folder to what build.nix will say, and the facts that Rust and Nix must agree on.
+
+#[path = "common/kernel.rs"]
+mod kernel;
+#[path = "common/nix.rs"]
+mod nix;
+
+use camino::Utf8Path;
+use kernel_builder::emit::nix::string;
+use kernel_builder::kernel::Kernel;
+use kernel_builder::matrix::{matrix, table};
+use kernel_builder::pins::{Family, Pin};
+use kernel_builder::plan::{Plan, PlanError, UnitGroup, VariantPlan, plan};
+use miette::{GraphicalReportHandler, GraphicalTheme};
+
+use self::kernel::Sample;
+
+const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
+
+/// A kernel for CUDA only, less its sections.
+const CUDA: &str = r#"
+[general]
+name = "sample"
+edition = 5
+version = 1
+license = "MIT"
+backends = ["cuda"]
+
+[torch]
+src = ["torch-ext/binding.cpp"]
+"#;
+
+fn try_plan(sample: &Sample) -> Result<Plan, PlanError> {
+    let kernel = sample.kernel();
+    plan(&kernel, &matrix(&kernel, table()), table())
+}
+
+/// The plan of a kernel for one backend, and its variant.
+fn only(sample: &Sample) -> (Plan, VariantPlan) {
+    let plan = try_plan(sample).expect("a plan");
+    let [variant] = &plan.variants[..] else {
+        panic!("{} variants", plan.variants.len());
+    };
+    let variant = variant.clone();
+    (plan, variant)
+}
+
+/// The groups of one component.
+fn groups<'a>(variant: &'a VariantPlan, component: &str) -> &'a [UnitGroup] {
+    let mut components = variant.components.iter();
+    let found = components.find(|found| found.name == component);
+    &found.expect("a component").units
+}
+
+/// What nvcc is told to generate for a component.
+fn gencode(variant: &VariantPlan, component: &str) -> Vec<String> {
+    let flags = &groups(variant, component)[0].flags;
+    let pairs = flags.windows(2).filter(|pair| pair[0] == "-gencode");
+    pairs.map(|pair| pair[1].clone()).collect()
+}
+
+#[test]
+fn relu() {
+    let relu = Utf8Path::new(REPOSITORY).join("examples/relu");
+    let kernel = Kernel::load(&relu).expect("an example").kernel;
+    let plan = plan(&kernel, &matrix(&kernel, table()), table()).expect("a plan");
+    assert!(plan.notes.is_empty(), "{:?}", plan.notes);
+    for variant in &plan.variants {
+        let json = serde_json::to_string_pretty(variant).expect("JSON");
+        insta::assert_snapshot!(variant.variant.clone(), json);
+    }
+}
+
+#[test]
+fn each_section_has_its_own_capabilities() {
+    let sample = Sample::new(
+        &format!(
+            r#"{CUDA}
+[kernel.new]
+backend = "cuda"
+depends = []
+src = ["csrc/new.cu"]
+cuda-capabilities = ["7.0", "9.0a", "10.0+PTX"]
+
+[kernel.old]
+backend = "cuda"
+depends = []
+src = ["csrc/old.cu"]
+cuda-capabilities = ["8.0"]
+"#
+        ),
+        &[("csrc/new.cu", ""), ("csrc/old.cu", "")],
+    );
+    let (plan, variant) = only(&sample);
+    assert_eq!(
+        gencode(&variant, "new"),
+        [
+            "arch=compute_90a,code=sm_90a",
+            "arch=compute_100,code=sm_100",
+            "arch=compute_100,code=compute_100",
+        ]
+    );
+    assert_eq!(gencode(&variant, "old"), ["arch=compute_80,code=sm_80"]);
+    assert_eq!(variant.metadata.backend.archs, ["8.0", "9.0a", "10.0+PTX"]);
+    assert_eq!(
+        plan.notes,
+        [
+            "torch211-cxx11-cu130-x86_64-linux: kernel.new is not compiled for 7.0: CUDA 13.0 does not know it"
+        ]
+    );
+}
+
+/// A section without any architecture would be compiled for nvcc's default one, which is nobody's GPU.
+#[test]
+fn a_section_that_no_toolkit_compiles_is_an_error() {
+    let sample = Sample::new(
+        &format!(
+            "{CUDA}\n[kernel.old]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"csrc/old.cu\"]\n\
+             cuda-capabilities = [\"6.0\", \"7.0+PTX\"]\n"
+        ),
+        &[("csrc/old.cu", "")],
+    );
+    let error = try_plan(&sample).expect_err("no capability is left");
+    let mut text = String::new();
+    let theme = GraphicalTheme::unicode_nocolor();
+    GraphicalReportHandler::new_themed(theme)
+        .with_width(100)
+        .with_links(false)
+        .render_report(&mut text, &error)
+        .expect("rendered");
+    insta::assert_snapshot!("no-capability", text);
+}
+
+#[test]
+fn a_section_for_newer_toolkits_is_left_out() {
+    let sample = Sample::new(
+        &format!(
+            r#"{CUDA}
+[kernel.later]
+backend = "cuda"
+depends = []
+src = ["csrc/later.cu"]
+cuda-capabilities = ["12.0"]
+cuda-minver = "13.1"
+
+[kernel.now]
+backend = "cuda"
+depends = []
+src = ["csrc/now.cu"]
+cuda-capabilities = ["9.0"]
+cuda-minver = "13.0"
+"#
+        ),
+        &[("csrc/later.cu", ""), ("csrc/now.cu", "")],
+    );
+    let (plan, variant) = only(&sample);
+    let names: Vec<_> = variant.components.iter().map(|c| c.name.as_str()).collect();
+    assert_eq!(names, ["torch", "now"]);
+    // Nor does what is left out count anywhere else.
+    assert_eq!(variant.metadata.backend.archs, ["9.0"]);
+    assert!(!variant.id.files.contains(&"csrc/later.cu".to_owned()));
+    assert_eq!(
+        plan.notes,
+        ["torch211-cxx11-cu130-x86_64-linux: kernel.later is left out: its cuda-minver is 13.1"]
+    );
+}
+
+/// The author's flags come last, so that they win, in the order written, and each reaches its own compiler only.
+#[test]
+fn flags_go_to_their_compiler_in_order() {
+    let sample = Sample::new(
+        &format!(
+            r#"{}
+cxx-flags = ["-O1", "-DB", "-DA"]
+
+[kernel.mixed]
+backend = "cuda"
+depends = []
+src = ["csrc/a.cu", "csrc/b.cpp", "csrc/c.c", "csrc/d.cpp"]
+cxx-flags = ["-O2", "-O0"]
+cuda-flags = ["--use_fast_math", "-Xptxas", "-v"]
+"#,
+            CUDA.trim_end()
+        ),
+        &[
+            ("csrc/a.cu", ""),
+            ("csrc/b.cpp", ""),
+            ("csrc/c.c", ""),
+            ("csrc/d.cpp", ""),
+        ],
+    );
+    let (_, variant) = only(&sample);
+    let mixed = groups(&variant, "mixed");
+    let sources: Vec<_> = mixed.iter().map(|group| group.sources.clone()).collect();
+    assert_eq!(
+        sources,
+        [
+            vec!["csrc/c.c"],
+            vec!["csrc/b.cpp", "csrc/d.cpp"],
+            vec!["csrc/a.cu"]
+        ]
+    );
+    assert!(mixed[1].flags.ends_with(&["-O2", "-O0"].map(str::to_owned)));
+    let device = ["--use_fast_math", "-Xptxas", "-v"].map(str::to_owned);
+    assert!(mixed[2].flags.ends_with(&device));
+    let torch = &groups(&variant, "torch")[0].flags;
+    assert!(torch.ends_with(&["-O1", "-DB", "-DA"].map(str::to_owned)));
+    // A C++ standard is an error to a C compiler, and neither kind of own flag is meant for it.
+    insta::assert_snapshot!("c-flags", mixed[0].flags.join("\n"));
+}
+
+/// Every header that a unit may include has to be in its sandbox, and no other file: each one more compiles it again.
+#[test]
+fn headers_below_include_folders_are_visible() {
+    let sample = Sample::new(
+        &format!(
+            r#"{}
+include = ["vendored", "."]
+
+[kernel.gpu]
+backend = "cuda"
+depends = []
+src = ["csrc/gpu.cu", "csrc/table.inc", "csrc/weights.bin"]
+include = ["vendored/deep"]
+"#,
+            CUDA.trim_end()
+        ),
+        &[
+            ("csrc/gpu.cu", ""),
+            ("csrc/not_listed.cuh", ""),
+            ("csrc/not_listed.cpp", ""),
+            ("csrc/table.inc", ""),
+            ("csrc/weights.bin", ""),
+            ("vendored/top.hpp", ""),
+            ("vendored/deep/er/inner.h", ""),
+            ("vendored/README.md", ""),
+            // Left behind by builds, version control and environments.
+            ("build/old/stale.h", ""),
+            (".git/hook.h", ""),
+            ("venv/include/python.h", ""),
+        ],
+    );
+    let (_, variant) = only(&sample);
+    let seen: Vec<_> = variant
+        .components
+        .iter()
+        .map(|component| (&component.name, &component.include, &component.headers))
+        .collect();
+    insta::assert_snapshot!(
+        "headers",
+        serde_json::to_string_pretty(&seen).expect("JSON")
+    );
+}
+
+/// Units that know the op namespace compile again with every change of the kernel; the others do not.
+#[test]
+fn only_units_that_use_the_namespace_know_it() {
+    let section = "\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"csrc/gpu.cu\", \"csrc/ops.cpp\"]\n";
+    let sample = Sample::new(
+        &format!("{CUDA}{section}"),
+        &[
+            ("csrc/gpu.cu", ""),
+            ("csrc/ops.cpp", "#include \"registration.h\"\n"),
+        ],
+    );
+    let namespaced = || {
+        let (_, variant) = only(&sample);
+        let of = |component| {
+            groups(&variant, component)
+                .iter()
+                .map(|group| group.namespaced)
+                .collect::<Vec<_>>()
+        };
+        [of("torch"), of("gpu")]
+    };
+    assert_eq!(namespaced(), [vec![false], vec![true, false]]);
+    sample.write(
+        "torch-ext/binding.cpp",
+        "TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) {}\n",
+    );
+    assert_eq!(namespaced(), [vec![true], vec![true, false]]);
+    // A header can bring it to whoever includes it.
+    sample.write("csrc/ops.h", "#define NAME TORCH_EXTENSION_NAME\n");
+    assert_eq!(namespaced(), [vec![true], vec![true, true]]);
+}
+
+/// create-pyproject (Rust) and a build (Nix) once disagreed on the id, so that ops registered by one were looked up under
+/// the name of the other.
+#[test]
+fn rust_and_nix_compute_the_same_id() {
+    let section = "\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"csrc/a b$.cu\", \"csrc/gpu.h\"]\n";
+    let sample = Sample::new(
+        &format!("{CUDA}{section}"),
+        &[("csrc/a b$.cu", "a\r\n"), ("csrc/gpu.h", "#pragma once\n")],
+    );
+    let root = sample.kernel().root;
+    let identity = || only(&sample).1.id;
+    let namespace = || identity().namespace(&root).expect("an id");
+    let first = namespace();
+
+    let id = identity();
+    let files: Vec<_> = id.files.iter().map(|file| string(file)).collect();
+    let hash = nix::evaluate(&format!(
+        "(import (/. + {}) {{ root = /. + {}; }}).hash {} [ {} ]",
+        string(&format!("{REPOSITORY}/nix/kernel/sources.nix")),
+        string(root.as_str()),
+        string(&id.salt),
+        files.join(" ")
+    ));
+    let hash = hash.as_str().expect("a string");
+    assert_eq!(first, format!("_sample_cuda_{hash}"));
+
+    sample.write("torch-ext/sample/__init__.py", "new = True\n");
+    sample.write("torch-ext/sample/more.py", "");
+    sample.write("README.md", "new\n");
+    assert_eq!(
+        namespace(),
+        first,
+        "Python files and documents are not native code"
+    );
+    sample.write("csrc/gpu.h", "#pragma once\n#define NEW\n");
+    let second = namespace();
+    assert_ne!(second, first, "a header changed");
+    sample.write(
+        "build.toml",
+        &format!("{CUDA}{section}cuda-flags = [\"-O1\"]\n"),
+    );
+    assert_ne!(namespace(), second, "a flag changed");
+}
+
+/// The families of some pin files, as this program and as nix/pins.nix name their pins.
+fn pin_names(nix: &Utf8Path) -> (Vec<Vec<String>>, serde_json::Value) {
+    let mut ours = Vec::new();
+    let files = walkdir::WalkDir::new(nix.join("pins")).sort_by_file_name();
+    for entry in files.into_iter().map(|entry| entry.expect("nix/pins")) {
+        if entry.file_type().is_dir() {
+            continue;
+        }
+        let text = std::fs::read_to_string(entry.path()).expect("a pin file");
+        let family: Family = serde_json::from_str(&text).expect("a family");
+        let archives = family.archives.into_iter().map(Pin::Archive);
+        let pins = archives.chain(family.trees.into_iter().map(Pin::Tree));
+        ours.push(pins.map(|pin| pin.store_name()).collect());
+    }
+    let theirs = nix::evaluate(&format!(
+        r#"
+        let
+          nix = /. + {};
+          names = dir: builtins.attrNames (builtins.readDir dir);
+          family = system: file:
+            map (pin: pin.name) ((import (nix + "/pins.nix") {{ inherit system; }}).family
+              (builtins.head (builtins.match "(.*)[.]json" file)));
+        in
+        builtins.concatMap (system: map (family system) (names (nix + "/pins/${{system}}"))) (names (nix + "/pins"))
+        "#,
+        string(nix.as_str())
+    ));
+    (ours, theirs)
+}
+
+/// A pin under another name than Nix expects is fetched and then still missing.
+#[test]
+fn rust_and_nix_name_pins_alike() {
+    let real = Utf8Path::new(REPOSITORY).join("nix");
+    // The rule for odd names, too, which no pin may need at the moment.
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let odd = Utf8Path::from_path(dir.path()).expect("a UTF-8 path");
+    std::fs::copy(real.join("pins.nix"), odd.join("pins.nix")).expect("copied");
+    std::fs::create_dir_all(odd.join("pins/system")).expect("create a folder");
+    let archive = |file: &str| {
+        serde_json::json!({
+            "kind": "deb", "name": "a", "version": "1", "file": file, "sha256": "00", "size": 1
+        })
+    };
+    let files = [
+        "g++_4%3a12.2~rc1-3_amd64.deb",
+        "a%2b%3A!~~%3a%3a.whl",
+        "Plain-1.0+cpu_x.whl",
+    ];
+    let archives: Vec<_> = files.iter().map(|file| archive(file)).collect();
+    let family = serde_json::json!({ "family": "odd", "archives": archives, "trees": [] });
+    std::fs::write(odd.join("pins/system/odd.json"), family.to_string()).expect("written");
+
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "+-._?=".contains(c);
+    for nix in [&real, odd] {
+        let (ours, theirs) = pin_names(nix);
+        assert_eq!(theirs, serde_json::json!(ours));
+        assert!(!ours.is_empty());
+        for name in ours.iter().flatten() {
+            assert!(
+                name.chars().all(allowed) && !name.starts_with('.'),
+                "{name} cannot be in a store"
+            );
+        }
+    }
+}
