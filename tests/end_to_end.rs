@@ -141,6 +141,13 @@ fn run(command: &mut Command) -> Output {
     output
 }
 
+/// The Python that has torch and the client.
+fn python() -> PathBuf {
+    let venv = std::env::var("KERNEL_BUILDER_TEST_VENV")
+        .expect("`make test` sets KERNEL_BUILDER_TEST_VENV");
+    Path::new(&venv).join("bin/python")
+}
+
 /// Names of those derivations that differ between two listings.
 fn changed(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<String> {
     assert_eq!(
@@ -180,10 +187,7 @@ fn both_variants_build_load_and_are_cached() {
     assert_eq!(table.matches("cached").count(), 2, "{table}");
 
     // The kernel's own tests, through the unmodified client.
-    let venv = std::env::var("KERNEL_BUILDER_TEST_VENV")
-        .expect("`make test` sets KERNEL_BUILDER_TEST_VENV");
-    let python = Path::new(&venv).join("bin/python");
-    let tests = run(Command::new(&python)
+    let tests = run(Command::new(python())
         .current_dir(clone.relu())
         .args(["-m", "pytest", "-q", "tests"]));
     let report = String::from_utf8_lossy(&tests.stdout).into_owned();
@@ -197,7 +201,7 @@ for variant in pathlib.Path('build').iterdir():
     digest = Metadata.read_from_file(variant / 'metadata.json').digest
     digest.validate(Digest.hash_variant(digest.algorithm, variant))
 ";
-    run(Command::new(&python)
+    run(Command::new(python())
         .current_dir(clone.relu())
         .args(["-c", check]));
 }
@@ -269,6 +273,67 @@ fn only_what_changed_is_compiled_again() {
         changes(),
         [vec![format!("relu-{CPU}")], vec![format!("relu-{CUDA}")]]
     );
+
+    // One unit and what is made of it: the binding does not know the namespace, which holds a hash of this file.
+    clone.append("csrc/relu_cuda.cu", "\n// More words.\n");
+    let cuda = [
+        "relu-csrc-relu_cuda.cu.o".to_owned(),
+        format!("relu-{CUDA}"),
+        format!("relu-{CUDA}-library"),
+    ];
+    assert_eq!(changes(), [vec![format!("relu-{CPU}")], cuda.to_vec()]);
+}
+
+/// A binding may use the namespace for more than registering: it is then compiled for it.
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn a_binding_that_needs_the_namespace_gets_it() {
+    let clone = Clone::new();
+    let binding = "#include <string>\nextern \"C\" const char *relu_namespace() {\n  \
+                   static const std::string name = STRINGIFY(TORCH_EXTENSION_NAME);\n  return name.c_str();\n}\n";
+    clone.append("torch-ext/torch_binding.cpp", binding);
+    clone.build(&["--variant", CPU]);
+    let check = "\
+import ctypes, pathlib, kernels, torch
+relu = kernels.get_local_kernel(pathlib.Path('.'), backend='cpu')
+assert relu.relu(torch.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
+[library] = pathlib.Path('build').glob('*/*.so')
+name = ctypes.CDLL(str(library)).relu_namespace
+name.restype = ctypes.c_char_p
+assert name().decode() == library.name.split('.')[0], name()
+";
+    run(Command::new(python())
+        .current_dir(clone.relu())
+        .args(["-c", check]));
+}
+
+/// Builds with the same id once shared Python modules, and a namespace can be registered only once in a process.
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn several_builds_of_a_kernel_live_in_one_process() {
+    let clone = Clone::new();
+    let keep = |name: &str| {
+        clone.build(&["--variant", CPU]);
+        std::fs::rename(clone.relu().join("build"), clone.relu().join(name)).expect("rename");
+    };
+    keep("first");
+    clone.append("torch-ext/relu/__init__.py", "\nEDITED = True\n");
+    keep("python");
+    clone.append("csrc/relu_cpu.cpp", "\n// Other code.\n");
+    keep("native");
+    let check = "\
+import pathlib, kernels, torch
+builds = [kernels.get_local_kernel(pathlib.Path(name), backend='cpu') for name in ('first', 'python', 'native')]
+assert [hasattr(build, 'EDITED') for build in builds] == [False, True, True]
+assert len({build.__name__ for build in builds}) == 3
+namespaces = [build._ops.add_op_namespace_prefix('') for build in builds]
+assert namespaces[0] == namespaces[1] != namespaces[2], namespaces
+for build in builds:
+    assert build.relu(torch.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
+";
+    run(Command::new(python())
+        .current_dir(clone.relu())
+        .args(["-c", check]));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use kernel_builder::emit::nix::string;
 use kernel_builder::kernel::Kernel;
 use kernel_builder::matrix::{matrix, table};
 use kernel_builder::pins::{Family, Pin};
-use kernel_builder::plan::{Plan, PlanError, UnitGroup, VariantPlan, plan};
+use kernel_builder::plan::{Namespace, Plan, PlanError, UnitGroup, VariantPlan, plan};
 use miette::{GraphicalReportHandler, GraphicalTheme};
 
 use self::kernel::Sample;
@@ -255,6 +255,7 @@ include = ["vendored/deep"]
 /// Units that know the op namespace compile again with every change of the kernel; the others do not.
 #[test]
 fn only_units_that_use_the_namespace_know_it() {
+    use Namespace::{Compiled, Linked, None};
     let section = "\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"csrc/gpu.cu\", \"csrc/ops.cpp\"]\n";
     let sample = Sample::new(
         &format!("{CUDA}{section}"),
@@ -263,25 +264,25 @@ fn only_units_that_use_the_namespace_know_it() {
             ("csrc/ops.cpp", "#include \"registration.h\"\n"),
         ],
     );
-    let namespaced = || {
+    let namespaces = || {
         let (_, variant) = only(&sample);
         let of = |component| {
             groups(&variant, component)
                 .iter()
-                .map(|group| group.namespaced)
+                .map(|group| group.namespace)
                 .collect::<Vec<_>>()
         };
         [of("torch"), of("gpu")]
     };
-    assert_eq!(namespaced(), [vec![false], vec![true, false]]);
+    assert_eq!(namespaces(), [vec![None], vec![Linked, None]]);
     sample.write(
         "torch-ext/binding.cpp",
         "TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) {}\n",
     );
-    assert_eq!(namespaced(), [vec![true], vec![true, false]]);
+    assert_eq!(namespaces(), [vec![Linked], vec![Linked, None]]);
     // A header can bring it to whoever includes it.
     sample.write("csrc/ops.h", "#define NAME TORCH_EXTENSION_NAME\n");
-    assert_eq!(namespaced(), [vec![true], vec![true, true]]);
+    assert_eq!(namespaces(), [vec![Compiled], vec![Compiled, Compiled]]);
 }
 
 /// create-pyproject (Rust) and a build (Nix) once disagreed on the id, so that ops registered by one were looked up under

@@ -41,7 +41,7 @@ kernelBuilder.kernel {
           units = [
             {
               driver = "g++";
-              namespaced = true;
+              namespace = "linked";
               flags = [
                 "-DCUDA_KERNEL"
                 "-DPy_LIMITED_API=3"
@@ -72,7 +72,7 @@ kernelBuilder.kernel {
           units = [
             {
               driver = "nvcc";
-              namespaced = false;
+              namespace = "none";
               flags = [
                 "-forward-unknown-to-host-compiler"
                 "-DCUDA_KERNEL"

@@ -40,7 +40,7 @@ kernelBuilder.kernel {
           units = [
             {
               driver = "g++";
-              namespaced = true;
+              namespace = "linked";
               flags = [
                 "-DCPU_KERNEL"
                 "-DPy_LIMITED_API=3"
@@ -71,7 +71,7 @@ kernelBuilder.kernel {
           units = [
             {
               driver = "g++";
-              namespaced = false;
+              namespace = "none";
               flags = [
                 "-DCPU_KERNEL"
                 "-DPy_LIMITED_API=3"
@@ -157,7 +157,7 @@ kernelBuilder.kernel {
           units = [
             {
               driver = "g++";
-              namespaced = true;
+              namespace = "linked";
               flags = [
                 "-DCUDA_KERNEL"
                 "-DPy_LIMITED_API=3"
@@ -188,7 +188,7 @@ kernelBuilder.kernel {
           units = [
             {
               driver = "nvcc";
-              namespaced = false;
+              namespace = "none";
               flags = [
                 "-forward-unknown-to-host-compiler"
                 "-DCUDA_KERNEL"

@@ -17,8 +17,10 @@
   include,
   # Flags in the order in which the driver gets them. They hold no store path.
   flags,
-  # The op namespace, for units that use it; null for the others.
-  id,
+  # How it registers operators: "none", "linked" (the link defines the namespace) or "compiled" (the unit needs it).
+  registration,
+  # The op namespace where it is compiled in, else null.
+  namespace,
 }:
 run {
   inherit
@@ -33,8 +35,8 @@ run {
   script = ./compile.sh;
   needsShell = driver == "nvcc";
   tools = [ toolchain.host.bin ];
-  registration = if id == null then "" else ../../templates/torch/registration.h;
-  id = if id == null then "" else id;
+  registrationHeader = if registration == "none" then "" else ../../templates/torch/registration.h;
+  namespace = if namespace == null then "" else namespace;
   system_include =
     toolchain.torch.include
     ++ toolchain.python.include

@@ -6,10 +6,14 @@ cp "$file" "./$source"
 
 command=()
 search=()
-if [ -n "$id" ]; then
+if [ -n "$registrationHeader" ]; then
     # The header stands where authors' bindings look for it: beside them, unless they brought their own.
-    [ -e torch-ext/registration.h ] || { mkdir -p torch-ext && cp "$registration" torch-ext/registration.h; }
-    command+=("-DTORCH_EXTENSION_NAME=$id")
+    [ -e torch-ext/registration.h ] || { mkdir -p torch-ext && cp "$registrationHeader" torch-ext/registration.h; }
+    if [ -n "$namespace" ]; then
+        command+=("-DTORCH_EXTENSION_NAME=$namespace")
+    else
+        command+=(-DKERNEL_BUILDER_NAMESPACE_LINKED)
+    fi
 fi
 for dir in "${include[@]}"; do search+=("-I$dir"); done
 for dir in "${system_include[@]}"; do search+=(-isystem "$dir"); done

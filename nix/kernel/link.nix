@@ -7,6 +7,8 @@
   library,
   # Store paths, in link order.
   objects,
+  # The op namespace, defined here for units that leave it to the link.
+  namespace,
   # Flags before and libraries after the objects.
   flags,
   libraries,
@@ -17,6 +19,7 @@ run {
   inherit
     name
     library
+    namespace
     objects
     flags
     libraries

@@ -1,9 +1,20 @@
 # Objects -> $out/$library.
 gcc -O2 -fPIC -o glibc-compat.o -c "$compat"
 mkdir "$out"
+
+# What registration.h leaves to the link.
+{
+    printf '__attribute__((visibility("hidden"))) const char kernel_builder_namespace[] = "%s";\n' "$namespace"
+    if nm "${objects[@]}" | grep -q ' T kernel_builder_module$'; then
+        printf '__attribute__((visibility("hidden"))) void *kernel_builder_module(void);\n'
+        printf 'void *PyInit_%s(void) { return kernel_builder_module(); }\n' "$namespace"
+    fi
+} >namespace.c
+gcc -O2 -fPIC -o namespace.o -c namespace.c
+
 paths=()
 for dir in "${search[@]}"; do paths+=("-L$dir"); done
-g++ -shared -fPIC "${flags[@]}" -o "$out/$library" "${objects[@]}" glibc-compat.o "${paths[@]}" "${libraries[@]}"
+g++ -shared -fPIC "${flags[@]}" -o "$out/$library" "${objects[@]}" namespace.o glibc-compat.o "${paths[@]}" "${libraries[@]}"
 strip --strip-unneeded "$out/$library"
 
 # NB: .dynsym and the version needs are what the loader reads; .symtab may be stripped and proves nothing.

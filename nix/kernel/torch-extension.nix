@@ -48,7 +48,8 @@ let
       inherit (component) include;
       inherit source headers;
       file = sources.file source;
-      id = if group.namespaced then namespace else null;
+      registration = group.namespace;
+      namespace = if group.namespace == "compiled" then namespace else null;
     };
   objects = builtins.concatMap (
     component:
@@ -62,7 +63,7 @@ let
     name = "${name}-${variant}-library";
     toolchain = tools;
     library = "${namespace}.abi3.so";
-    inherit objects;
+    inherit namespace objects;
     inherit (link) flags libraries policy;
   };
 in

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use camino::{Utf8Path, Utf8PathBuf};
 use walkdir::{DirEntry, WalkDir};
 
-use super::PlanError;
+use super::{Namespace, PlanError};
 use crate::kernel::{Kernel, Language, source};
 
 /// Headers of a kernel, and whether one of them uses the op namespace.
@@ -65,17 +65,18 @@ impl Headers {
         Ok(visible)
     }
 
-    /// Whether a file mentions what only the build knows of the op namespace.
+    /// What a file does with the op namespace.
     ///
     /// # Errors
     /// Those of the file system.
-    pub fn mentions_namespace(&self, path: &Utf8Path) -> Result<bool, PlanError> {
+    pub fn namespace(&self, path: &Utf8Path) -> Result<Namespace, PlanError> {
+        // A registration.h of the kernel's own takes the place of the build's.
+        if path.file_name() == Some("registration.h") {
+            return Ok(Namespace::Compiled);
+        }
         let path = self.root.join(path);
         let bytes = std::fs::read(&path).map_err(|source| PlanError::Read { path, source })?;
-        let text = String::from_utf8_lossy(&bytes);
-        Ok(["TORCH_EXTENSION_NAME", "registration.h"]
-            .iter()
-            .any(|word| text.contains(word)))
+        Ok(Namespace::of(&String::from_utf8_lossy(&bytes)))
     }
 
     /// Whether to look at an entry: not at what version control, builds and environments leave in the kernel's folder.

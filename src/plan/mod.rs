@@ -5,6 +5,7 @@ pub mod flags;
 pub mod headers;
 pub mod id;
 mod metadata;
+mod namespace;
 mod units;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use crate::kernel::{Backend, Kernel};
 use crate::matrix::{Matrix, Table, Variant};
 
 pub use self::metadata::Metadata;
+pub use self::namespace::Namespace;
 pub use self::units::{Component, Driver, UnitGroup};
 
 /// A kernel, resolved.

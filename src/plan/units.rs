@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::Serialize;
 
 use super::headers::Headers;
-use super::{PlanError, flags};
+use super::{Namespace, PlanError, flags};
 use crate::kernel::{Capability, Kernel, Language, SectionBackend};
 use crate::matrix::{Table, Variant};
 use crate::version::Version;
@@ -30,8 +30,7 @@ pub struct Component {
 #[derive(Clone, Debug, Serialize)]
 pub struct UnitGroup {
     pub driver: Driver,
-    /// Whether they know the op namespace.
-    pub namespaced: bool,
+    pub namespace: Namespace,
     pub flags: Vec<String>,
     pub sources: Vec<String>,
 }
@@ -145,20 +144,20 @@ impl Context<'_> {
             include.push(csrc);
         }
         let visible = self.headers.visible(&include)?;
-        let mut namespaced_headers = false;
+        let mut of_headers = Namespace::None;
         for header in &visible {
-            namespaced_headers |= self.headers.mentions_namespace(header)?;
+            of_headers = of_headers.max(self.headers.namespace(header)?);
         }
 
-        let mut groups: BTreeMap<(Driver, bool), UnitGroup> = BTreeMap::new();
+        let mut groups: BTreeMap<(Driver, Namespace), UnitGroup> = BTreeMap::new();
         for (source, language) in units {
-            let namespaced = namespaced_headers || self.headers.mentions_namespace(source)?;
+            let namespace = self.headers.namespace(source)?.max(of_headers);
             let driver = match language {
                 Language::Cuda => Driver::Nvcc,
                 Language::C => Driver::Gcc,
                 _ => Driver::Gxx,
             };
-            let group = groups.entry((driver, namespaced)).or_insert_with(|| {
+            let group = groups.entry((driver, namespace)).or_insert_with(|| {
                 let (mut flags, own) = match driver {
                     Driver::Gcc => (flags::c(self.variant, self.table), &[][..]),
                     Driver::Gxx => (flags::cxx(self.variant, self.table), cxx_flags),
@@ -170,7 +169,7 @@ impl Context<'_> {
                 flags.extend(own.iter().cloned());
                 UnitGroup {
                     driver,
-                    namespaced,
+                    namespace,
                     flags,
                     sources: Vec::new(),
                 }

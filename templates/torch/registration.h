@@ -15,14 +15,6 @@
 // STRINGIFY(A): the expansion of A as a string literal.
 #define STRINGIFY(A) KERNEL_STRINGIFY_NOW(A)
 
-// TORCH_LIBRARY_EXPAND(NAME, MODULE) { MODULE.def(...); }: TORCH_LIBRARY with NAME expanded first. Opens the block
-// that declares the operators of namespace NAME. Needs <torch/library.h>.
-#define TORCH_LIBRARY_EXPAND(NAME, MODULE) TORCH_LIBRARY(NAME, MODULE)
-
-// TORCH_LIBRARY_IMPL_EXPAND(NAME, DEVICE, MODULE) { MODULE.impl(...); }: the same for TORCH_LIBRARY_IMPL. DEVICE is a
-// dispatch key such as CPU or CUDA. Needs <torch/library.h>.
-#define TORCH_LIBRARY_IMPL_EXPAND(NAME, DEVICE, MODULE) TORCH_LIBRARY_IMPL(NAME, DEVICE, MODULE)
-
 // STABLE_TORCH_LIBRARY_EXPAND(NAME, MODULE): TORCH_LIBRARY_EXPAND for torch's stable ABI. Needs
 // <torch/csrc/stable/library.h>.
 #define STABLE_TORCH_LIBRARY_EXPAND(NAME, MODULE) STABLE_TORCH_LIBRARY(NAME, MODULE)
@@ -30,6 +22,16 @@
 // STABLE_TORCH_LIBRARY_IMPL_EXPAND(NAME, DEVICE, MODULE): TORCH_LIBRARY_IMPL_EXPAND for torch's stable ABI. Needs
 // <torch/csrc/stable/library.h>.
 #define STABLE_TORCH_LIBRARY_IMPL_EXPAND(NAME, DEVICE, MODULE) STABLE_TORCH_LIBRARY_IMPL(NAME, DEVICE, MODULE)
+
+#ifndef KERNEL_BUILDER_NAMESPACE_LINKED
+
+// TORCH_LIBRARY_EXPAND(NAME, MODULE) { MODULE.def(...); }: TORCH_LIBRARY with NAME expanded first. Opens the block
+// that declares the operators of namespace NAME. Needs <torch/library.h>.
+#define TORCH_LIBRARY_EXPAND(NAME, MODULE) TORCH_LIBRARY(NAME, MODULE)
+
+// TORCH_LIBRARY_IMPL_EXPAND(NAME, DEVICE, MODULE) { MODULE.impl(...); }: the same for TORCH_LIBRARY_IMPL. DEVICE is a
+// dispatch key such as CPU or CUDA. Needs <torch/library.h>.
+#define TORCH_LIBRARY_IMPL_EXPAND(NAME, DEVICE, MODULE) TORCH_LIBRARY_IMPL(NAME, DEVICE, MODULE)
 
 // REGISTER_EXTENSION(NAME): the Python module NAME, which is empty: importing it loads the library, and loading the
 // library runs the static initialisers of the blocks above. Use once per extension, outside any namespace.
@@ -40,3 +42,35 @@
         PyModuleDef_HEAD_INIT, STRINGIFY(NAME), nullptr, 0, nullptr, nullptr, nullptr, nullptr, nullptr};              \
     return PyModule_Create(&module);                                                                                   \
   }
+
+#else  // The same, for a file in which TORCH_EXTENSION_NAME is only ever an argument of these macros.
+
+// The namespace holds a hash of all code of the kernel. Files that do not know it need not be compiled again when
+// another file changes, so it is defined at the link, as is PyInit_<namespace>, which calls kernel_builder_module.
+extern "C" __attribute__((visibility("hidden"))) const char kernel_builder_namespace[];
+
+#define KERNEL_LIBRARY(MODULE, N)                                                                                      \
+  static void kernel_library_init_##N(::torch::Library &);                                                             \
+  static const ::torch::detail::TorchLibraryInit kernel_library_##N(                                                   \
+      ::torch::Library::DEF, &kernel_library_init_##N, kernel_builder_namespace, {}, __FILE__, __LINE__);              \
+  void kernel_library_init_##N(::torch::Library &MODULE)
+#define KERNEL_LIBRARY_NOW(MODULE, N) KERNEL_LIBRARY(MODULE, N)
+#define TORCH_LIBRARY_EXPAND(NAME, MODULE) KERNEL_LIBRARY_NOW(MODULE, __COUNTER__)
+
+#define KERNEL_LIBRARY_IMPL(DEVICE, MODULE, N)                                                                         \
+  static void kernel_library_init_##N(::torch::Library &);                                                             \
+  static const ::torch::detail::TorchLibraryInit kernel_library_##N(                                                   \
+      ::torch::Library::IMPL, &kernel_library_init_##N, kernel_builder_namespace, {::c10::DispatchKey::DEVICE},        \
+      __FILE__, __LINE__);                                                                                             \
+  void kernel_library_init_##N(::torch::Library &MODULE)
+#define KERNEL_LIBRARY_IMPL_NOW(DEVICE, MODULE, N) KERNEL_LIBRARY_IMPL(DEVICE, MODULE, N)
+#define TORCH_LIBRARY_IMPL_EXPAND(NAME, DEVICE, MODULE) KERNEL_LIBRARY_IMPL_NOW(DEVICE, MODULE, __COUNTER__)
+
+#define REGISTER_EXTENSION(NAME)                                                                                       \
+  extern "C" __attribute__((visibility("hidden"))) PyObject *kernel_builder_module(void) {                             \
+    static PyModuleDef module = {                                                                                      \
+        PyModuleDef_HEAD_INIT, kernel_builder_namespace, nullptr, 0, nullptr, nullptr, nullptr, nullptr, nullptr};     \
+    return PyModule_Create(&module);                                                                                   \
+  }
+
+#endif

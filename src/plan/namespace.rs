@@ -1,0 +1,161 @@
+//! What the text of a file says about the op namespace. The namespace changes with every file of the kernel, so a unit
+//! that can do without it is not compiled again for the change of another.
+
+use serde::Serialize;
+
+/// How a unit registers operators, from the least to the most that it knows.
+#[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "lowercase")]
+pub enum Namespace {
+    /// Not at all.
+    None,
+    /// Through the macros of registration.h alone: the link defines the namespace.
+    Linked,
+    /// In some other way: `TORCH_EXTENSION_NAME` must be defined.
+    Compiled,
+}
+
+const NAME: &str = "TORCH_EXTENSION_NAME";
+
+/// The macros of registration.h that do without the name.
+const LINKED: [&str; 3] = [
+    "TORCH_LIBRARY_EXPAND",
+    "TORCH_LIBRARY_IMPL_EXPAND",
+    "REGISTER_EXTENSION",
+];
+
+impl Namespace {
+    /// Reads a source or a header.
+    pub fn of(text: &str) -> Self {
+        let text = &without_comments(text);
+        let mut found = if text.contains("registration.h") {
+            Self::Linked
+        } else {
+            Self::None
+        };
+        for (at, _) in text.match_indices(NAME) {
+            found = found.max(if is_argument(&text[..at]) {
+                Self::Linked
+            } else {
+                Self::Compiled
+            });
+        }
+        // A macro with another name registers under that name, which the link does not know.
+        for name in LINKED {
+            for (at, _) in text.match_indices(name) {
+                let argument = text[at + name.len()..]
+                    .trim_start()
+                    .strip_prefix('(')
+                    .map(str::trim_start);
+                if word_before(&text[..at]).is_empty()
+                    && argument.is_none_or(|rest| !rest.starts_with(NAME))
+                {
+                    found = Self::Compiled;
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Whether a text ends in `MACRO(`, for one of the macros above.
+fn is_argument(before: &str) -> bool {
+    let Some(macro_name) = before.trim_end().strip_suffix('(') else {
+        return false;
+    };
+    LINKED.contains(&word_before(macro_name.trim_end()))
+}
+
+/// The identifier that a text ends in.
+fn word_before(text: &str) -> &str {
+    let start = text
+        .rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .map_or(0, |at| {
+            at + text[at..].chars().next().map_or(1, char::len_utf8)
+        });
+    &text[start..]
+}
+
+/// C or C++ text with a blank for each comment. Raw strings are read as plain ones: taking code for a comment there ends
+/// in a compiler's error, not in a wrong build.
+fn without_comments(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let length = if rest.starts_with("//") {
+            kept.push(' ');
+            rest.find('\n').unwrap_or(rest.len())
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            kept.push(' ');
+            comment.find("*/").map_or(rest.len(), |end| end + 4)
+        } else if first == '"' || first == '\'' {
+            let literal = literal_length(rest, first);
+            kept.push_str(&rest[..literal]);
+            literal
+        } else {
+            kept.push(first);
+            first.len_utf8()
+        };
+        rest = &rest[length..];
+    }
+    kept
+}
+
+/// Bytes of the string or character literal at the start of a text, to the end of its line at most.
+fn literal_length(text: &str, quote: char) -> usize {
+    let mut escaped = false;
+    for (at, character) in text.char_indices().skip(1) {
+        match character {
+            '\n' if !escaped => return at,
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            _ if character == quote => return at + character.len_utf8(),
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Namespace::{self, Compiled, Linked, None};
+
+    #[test]
+    fn only_the_macros_do_without_the_name() {
+        let cases = [
+            ("int x;", None),
+            ("// TORCH_EXTENSION_NAME\nint x; /* registration.h */", None),
+            (
+                "const char *url = \"a://b\"; TORCH_EXTENSION_NAME",
+                Compiled,
+            ),
+            ("char quote = '\"'; // TORCH_EXTENSION_NAME", None),
+            ("#include \"registration.h\"", Linked),
+            ("TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) {}", Linked),
+            (
+                "TORCH_LIBRARY_IMPL_EXPAND (\n  TORCH_EXTENSION_NAME, CUDA, ops) {}",
+                Linked,
+            ),
+            ("REGISTER_EXTENSION(TORCH_EXTENSION_NAME)", Linked),
+            ("TORCH_LIBRARY_EXPAND(mine, ops) {}", Compiled),
+            (
+                "REGISTER_EXTENSION(TORCH_EXTENSION_NAME)\nstd::string(STRINGIFY(TORCH_EXTENSION_NAME))",
+                Compiled,
+            ),
+            ("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)", Compiled),
+            ("TORCH_LIBRARY(TORCH_EXTENSION_NAME, m)", Compiled),
+            (
+                "#define REGISTER REGISTER_EXTENSION\nREGISTER(TORCH_EXTENSION_NAME)",
+                Compiled,
+            ),
+            // The stable ABI's macros take the name as a literal.
+            (
+                "STABLE_TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) {}",
+                Compiled,
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(Namespace::of(text), expected, "{text}");
+        }
+    }
+}
