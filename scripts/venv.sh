@@ -14,8 +14,9 @@ pip=("$dir/bin/python" -m pip install --quiet --disable-pip-version-check --no-c
 # `kernel-builder fetch` has torch's wheel already, for one version of Python.
 cache=${KERNEL_BUILDER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kernel-builder}
 tag=$("$dir/bin/python" -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
-wheel=$(find "$cache/archives" -name "torch-2.11.0-$tag-$tag-*_$(uname -m).whl" 2>/dev/null | head -n 1)
-if ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
+wheel=$(find "$cache/archives" -name "torch-2.11.0-$tag-$tag-*_$(uname -m).whl" -print -quit 2>/dev/null || true)
+libraries=$(ldconfig -p 2>/dev/null || true)
+if [[ $libraries == *libcuda.so.1* ]]; then
     "${pip[@]}" "${wheel:-torch==2.11.0}"
 else
     "${pip[@]}" --no-deps "${wheel:-torch==2.11.0}"

@@ -295,38 +295,50 @@ fn rust_and_nix_compute_the_same_id() {
         &[("csrc/a b$.cu", "a\r\n"), ("csrc/gpu.h", "#pragma once\n")],
     );
     let root = sample.kernel().root;
-    let identity = || only(&sample).1.id;
-    let namespace = || identity().namespace(&root).expect("an id");
-    let first = namespace();
+    sample.write("torch-ext/sample/z/deep.pyi", "x: int\n");
+    sample.write("torch-ext/sample/__pycache__/cached.py", "");
+    sample.write("torch-ext/sample/data.txt", "not Python\n");
+    let current = || {
+        let variant = only(&sample).1;
+        variant.id.id(&root, &variant.python).expect("an id")
+    };
+    let first = current();
 
-    let id = identity();
+    let variant = only(&sample).1;
+    let id = &variant.id;
     let files: Vec<_> = id.files.iter().map(|file| string(file)).collect();
+    let extensions: Vec<_> = variant
+        .python
+        .extensions
+        .iter()
+        .map(|name| string(name))
+        .collect();
     let hash = nix::evaluate(&format!(
-        "(import (/. + {}) {{ root = /. + {}; }}).hash {} [ {} ]",
+        "let sources = import (/. + {}) {{ root = /. + {}; }}; in sources.hash {} ([ {} ] ++ sources.find {} [ {} ])",
         string(&format!("{REPOSITORY}/nix/kernel/sources.nix")),
         string(root.as_str()),
         string(&id.salt),
-        files.join(" ")
+        files.join(" "),
+        string(&variant.python.dir),
+        extensions.join(" ")
     ));
     let hash = hash.as_str().expect("a string");
     assert_eq!(first, format!("_sample_cuda_{hash}"));
 
-    sample.write("torch-ext/sample/__init__.py", "new = True\n");
-    sample.write("torch-ext/sample/more.py", "");
     sample.write("README.md", "new\n");
-    assert_eq!(
-        namespace(),
-        first,
-        "Python files and documents are not native code"
-    );
+    sample.write("torch-ext/sample/data.txt", "new\n");
+    assert_eq!(current(), first, "documents are not part of a build");
+    sample.write("torch-ext/sample/more.py", "");
+    let with_python = current();
+    assert_ne!(with_python, first, "a Python file is new");
     sample.write("csrc/gpu.h", "#pragma once\n#define NEW\n");
-    let second = namespace();
-    assert_ne!(second, first, "a header changed");
+    let second = current();
+    assert_ne!(second, with_python, "a header changed");
     sample.write(
         "build.toml",
         &format!("{CUDA}{section}cuda-flags = [\"-O1\"]\n"),
     );
-    assert_ne!(namespace(), second, "a flag changed");
+    assert_ne!(current(), second, "a flag changed");
 }
 
 /// The families of some pin files, as this program and as nix/pins.nix name their pins.

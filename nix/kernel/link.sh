@@ -2,10 +2,11 @@
 gcc -O2 -fPIC -o glibc-compat.o -c "$compat"
 mkdir "$out"
 
-# What registration.h leaves to the link.
+# What registration.h leaves to the link. NB: no `nm | grep -q`: with pipefail, nm ended by the closed pipe is a failure.
+symbols=$(nm "${objects[@]}")
 {
     printf '__attribute__((visibility("hidden"))) const char kernel_builder_namespace[] = "%s";\n' "$namespace"
-    if nm "${objects[@]}" | grep -q ' T kernel_builder_module$'; then
+    if [[ $symbols == *' T kernel_builder_module'* ]]; then
         printf '__attribute__((visibility("hidden"))) void *kernel_builder_module(void);\n'
         printf 'void *PyInit_%s(void) { return kernel_builder_module(); }\n' "$namespace"
     fi

@@ -4,8 +4,7 @@
   # Kernel and variant.
   name,
   variant,
-  # Identity of this build: the name its Python module gets, and the op namespace of its library.
-  id,
+  # The id of the build, which is also the op namespace of its library.
   namespace,
   library,
   # Python files as a tree.
@@ -26,7 +25,7 @@ run {
   metadata = import ../pretty-json.nix (
     metadata
     // {
-      inherit id;
+      id = namespace;
       provenance.kernel-builder.version = import ../version.nix;
       # Replaced by package.sh, which sees the files.
       digest = {

@@ -34,9 +34,9 @@ let
   recipe = recipes { inherit system; };
   tools = recipe.toolchain toolchain;
 
-  # Two identities (templates/torch/_ops.py says why): of the native code, and of everything that is loaded.
-  namespace = "${id.prefix}_${sources.hash id.salt id.files}";
-  whole = "${id.prefix}_${sources.hash namespace pythonFiles}";
+  # The build's id: name of its Python module, its library and its op namespace. It holds the Python files too, since
+  # those register things under the namespace.
+  namespace = "${id.prefix}_${sources.hash id.salt (id.files ++ pythonFiles)}";
   pythonFiles = sources.find python.dir python.extensions;
 
   compile =
@@ -87,7 +87,6 @@ in
           namespace
           variant
           ;
-        id = whole;
         python = "${sources.tree pythonFiles}/${python.dir}";
       }
     else

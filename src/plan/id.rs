@@ -6,12 +6,15 @@ use std::collections::BTreeSet;
 use camino::Utf8Path;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+use walkdir::WalkDir;
 
+use super::Python;
 use super::units::Component;
 use crate::hex;
 use crate::kernel::{Backend, Kernel, SectionBackend};
 
-/// What the op namespace `<prefix>_<hash of salt and files>` is made of.
+/// What the id `<prefix>_<hash of salt and files>` is made of, less the Python files, which are looked up when it is
+/// computed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Identity {
     /// `_<python name>_<backend>`
@@ -23,18 +26,51 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The op namespace of the files as they are now.
+    /// The id of the files as they are now, native and Python.
     ///
     /// # Errors
     /// Those of the file system.
-    pub fn namespace(&self, root: &Utf8Path) -> std::io::Result<String> {
+    pub fn id(&self, root: &Utf8Path, python: &Python) -> std::io::Result<String> {
         let mut lines = vec![self.salt.clone()];
-        for file in &self.files {
+        for file in self.files.iter().chain(&python.files(root)?) {
             let hash = hex(&Sha256::digest(std::fs::read(root.join(file))?));
             lines.push(format!("{hash}  {file}"));
         }
         let hash = hex(&Sha256::digest(lines.join("\n")));
         Ok(format!("{}_{}", self.prefix, &hash[..10]))
+    }
+}
+
+impl Python {
+    /// The files of the package, in order, as paths from the kernel's folder. `sources.find` of nix/kernel/sources.nix
+    /// finds the same.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn files(&self, root: &Utf8Path) -> std::io::Result<Vec<String>> {
+        let mut files = Vec::new();
+        let walk = WalkDir::new(root.join(&self.dir)).sort_by_file_name();
+        for entry in walk
+            .into_iter()
+            .filter_entry(|entry| entry.file_name() != "__pycache__")
+        {
+            let entry = entry?;
+            let Some(path) = Utf8Path::from_path(entry.path()) else {
+                continue;
+            };
+            let extension = path
+                .file_name()
+                .and_then(|name| name.rsplit_once('.'))
+                .map(|(_, last)| last);
+            let wanted =
+                extension.is_some_and(|last| self.extensions.iter().any(|known| known == last));
+            if let (false, true, Ok(relative)) =
+                (entry.file_type().is_dir(), wanted, path.strip_prefix(root))
+            {
+                files.push(relative.to_string());
+            }
+        }
+        Ok(files)
     }
 }
 
