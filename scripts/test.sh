@@ -11,6 +11,7 @@ cargo build --quiet
 target/debug/kernel-builder fetch examples/relu
 scripts/venv.sh "$KERNEL_BUILDER_TEST_VENV"
 cargo test --quiet -- --include-ignored
+"$KERNEL_BUILDER_TEST_VENV/bin/python" -m pytest -q tests
 
 # The real builds once more with a current Nix, whose store has another schema. Debian's names a /bin/sh for the sandbox
 # that this machine need not have.

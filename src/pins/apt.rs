@@ -2,6 +2,7 @@
 //! own, no root needed.
 
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -12,16 +13,18 @@ use super::{Archive, PinError, cache};
 /// # Errors
 /// `PinError::Program` where there is no apt, `PinError::Download` with apt's own words.
 pub fn download(archives: &[&Archive], dir: &Utf8Path) -> Result<(), PinError> {
+    // Several trees and packages may be fetched at once; apt's lists are one.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let apt = Apt::find()?;
     // Lists of an earlier run usually still know the pinned versions.
-    if !apt.has_lists() {
-        apt.update()?;
+    if apt.has_lists() && apt.download(archives, dir).is_ok() {
+        return Ok(());
     }
-    if apt.download(archives, dir).is_err() {
-        apt.update()?;
-        apt.download(archives, dir)?;
-    }
-    Ok(())
+    // A source that has nothing of ours may fail; if it matters, its words are the ones to show.
+    let updated = apt.update();
+    apt.download(archives, dir)
+        .map_err(|error| updated.err().unwrap_or(error))
 }
 
 struct Apt {
@@ -59,7 +62,7 @@ impl Apt {
 
     fn update(&self) -> Result<(), PinError> {
         self.run(
-            Command::new(&self.program).arg("update"),
+            Command::new(&self.program).args(["update", "-o", "APT::Update::Error-Mode=any"]),
             "the lists of Debian packages",
         )
     }
@@ -117,11 +120,11 @@ impl Apt {
             return Ok(());
         }
         let words = String::from_utf8_lossy(&output.stderr);
-        let why = words
+        let lines: Vec<&str> = words
             .lines()
             .filter(|line| !line.trim().is_empty())
-            .collect::<Vec<_>>()
-            .join("\n  ");
+            .collect();
+        let why = lines[lines.len().saturating_sub(5)..].join("\n  ");
         Err(PinError::Download {
             name: what.to_owned(),
             why,

@@ -15,6 +15,9 @@ use crate::nix::Nix;
 /// Downloads at a time. NB: more does not help one index and is unfriendly to it.
 const WORKERS: usize = 4;
 
+/// Below the cache: downloads that can go on, by sha256.
+const PARTIAL: &str = "partial";
+
 /// A pin that is not in the store, with the path that it will have there.
 #[derive(Clone, Debug)]
 pub struct Missing {
@@ -55,23 +58,26 @@ pub fn missing(
         .collect())
 }
 
-/// Bytes that fetching some pins downloads, less what the cache has.
+/// Bytes that fetching some pins downloads, less what an earlier run left in the cache.
 pub fn download_size(missing: &[Missing]) -> u64 {
     missing
         .iter()
-        .map(|missing| &missing.pin)
-        .filter(|pin| !cached(pin))
-        .map(Pin::size)
+        .map(|missing| to_download(&missing.pin))
         .sum()
 }
 
-fn cached(pin: &Pin) -> bool {
+fn to_download(pin: &Pin) -> u64 {
+    let cached = |archive: &Archive| cache::path(archive).exists();
     match pin {
-        Pin::Archive(archive) => cache::path(archive).exists(),
-        Pin::Tree(tree) => tree
-            .sources
-            .iter()
-            .all(|source| cache::path(&source.archive).exists()),
+        Pin::Archive(archive) if cached(archive) => 0,
+        Pin::Archive(archive) => {
+            let partial = std::fs::metadata(cache::dir().join(PARTIAL).join(&archive.sha256));
+            archive
+                .size
+                .saturating_sub(partial.map_or(0, |metadata| metadata.len()))
+        }
+        Pin::Tree(tree) if tree.sources.iter().all(|source| cached(&source.archive)) => 0,
+        Pin::Tree(tree) => tree.size,
     }
 }
 
@@ -178,8 +184,7 @@ fn perform(nix: &Nix, task: &Task<'_>, dir: &Utf8Path) -> Result<(), PinError> {
         }
         Task::Wheel(archive, missing) => {
             if !cache::path(archive).exists() {
-                pip::download(archive, dir)?;
-                cache::adopt(archive, &dir.join(&archive.file))?;
+                download_wheel(archive, dir)?;
             }
             add_archive(nix, archive, missing, dir)
         }
@@ -203,6 +208,19 @@ fn perform(nix: &Nix, task: &Task<'_>, dir: &Utf8Path) -> Result<(), PinError> {
             Ok(())
         }
     }
+}
+
+/// Downloads a wheel to the cache: by ranges, so that a killed run goes on where it ended, else through pip.
+fn download_wheel(archive: &Archive, dir: &Utf8Path) -> Result<(), PinError> {
+    let partial = cache::dir().join(PARTIAL).join(&archive.sha256);
+    if pip::resume(archive, &partial).is_ok() && cache::adopt(archive, &partial).is_ok() {
+        return Ok(());
+    }
+    pip::download(archive, dir)?;
+    cache::adopt(archive, &dir.join(&archive.file))?;
+    // What ranges left is of no use any more.
+    let _ = std::fs::remove_file(&partial);
+    Ok(())
 }
 
 /// Adds a cached archive to the store under the name that the pin has there.
@@ -236,7 +254,7 @@ struct Staging {
 }
 
 impl Staging {
-    /// Waits for another run to end, then clears what an earlier, killed one left.
+    /// Waits for another run to end, then clears what an earlier, killed one left, less downloads that can go on.
     fn open() -> Result<Self, PinError> {
         let cache = cache::dir();
         std::fs::create_dir_all(&cache).map_err(PinError::io("create", &cache))?;
@@ -250,7 +268,10 @@ impl Staging {
         if dir.exists() {
             std::fs::remove_dir_all(&dir).map_err(PinError::io("empty", &dir))?;
         }
-        std::fs::create_dir_all(&dir).map_err(PinError::io("create", &dir))?;
+        let partial = cache.join(PARTIAL);
+        for dir in [&dir, &partial] {
+            std::fs::create_dir_all(dir).map_err(PinError::io("create", dir))?;
+        }
         Ok(Self { dir, _lock: lock })
     }
 

@@ -6,8 +6,8 @@ use camino::Utf8Path;
 
 use super::{Archive, PinError, Source};
 
-/// Fetches single members of a wheel by HTTP ranges, which pip itself cannot.
-const WHEEL_MEMBERS: &str = include_str!("wheel_members.py");
+/// Fetches parts of wheels by HTTP ranges, which pip itself cannot.
+const WHEELS: &str = include_str!("wheels.py");
 
 /// Downloads one wheel to `dir`, which must be its own: pip's temporary files lie there too, so that the folder's size
 /// shows progress.
@@ -38,6 +38,23 @@ pub fn download(archive: &Archive, dir: &Utf8Path) -> Result<(), PinError> {
     run(command, &archive.file)
 }
 
+/// Downloads one wheel to `target`, from where an earlier run ended.
+///
+/// # Errors
+/// `PinError::Download` when the index does not serve ranges; `download` is then the way.
+pub fn resume(archive: &Archive, target: &Utf8Path) -> Result<(), PinError> {
+    let mut command = python()?;
+    command.args([
+        "-c",
+        WHEELS,
+        "whole",
+        &archive.name,
+        &archive.file,
+        target.as_str(),
+    ]);
+    run(command, &archive.file)
+}
+
 /// Takes the wanted members of a wheel into `dir` without downloading the whole wheel.
 ///
 /// # Errors
@@ -47,7 +64,8 @@ pub fn members(source: &Source, dir: &Utf8Path) -> Result<(), PinError> {
     let mut command = python()?;
     command.args([
         "-c",
-        WHEEL_MEMBERS,
+        WHEELS,
+        "members",
         &archive.name,
         &archive.file,
         dir.as_str(),

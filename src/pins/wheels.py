@@ -1,7 +1,8 @@
-"""Fetches members of a wheel by HTTP ranges, from the index that pip is configured with.
+"""Fetches wheels by HTTP ranges, from the index that pip is configured with: what pip itself cannot.
 
-Arguments: project, wheel file name, target folder, member patterns ("*" is any run of characters but "/").
-A wheel is a zip file: its directory lies at the end, so a few small reads stand for hundreds of megabytes.
+wheels.py members PROJECT FILE FOLDER PATTERN...: only members that match ("*" is any run of characters but "/"). A
+wheel is a zip file with its directory at the end, so a few small reads stand for hundreds of megabytes.
+wheels.py whole PROJECT FILE TARGET: the file, continuing a TARGET that an earlier run left unfinished.
 """
 
 import ast
@@ -86,22 +87,38 @@ def find(project, file, setting, opener):
     sys.exit(f"no index of pip's configuration lists {file}")
 
 
-def main():
-    project, file, target, *globs = sys.argv[1:]
-    setting = pip_settings()
-    context = ssl.create_default_context(cafile=setting("cert"))
-
-    def opener(request):
-        return urllib.request.urlopen(request, context=context, timeout=60)
-
+def members(remote, target, globs):
+    """Extracts some members into the folder `target`."""
     patterns = [re.compile("[^/]*".join(map(re.escape, glob.split("*")))) for glob in globs]
-    remote = Remote(find(project, file, setting, opener), opener)
     with zipfile.ZipFile(io.BufferedReader(remote, 1 << 18)) as wheel:
         for member in wheel.infolist():
             if any(pattern.fullmatch(member.filename) for pattern in patterns):
                 # zipfile's own extract() keeps members inside of the target.
                 wheel.extract(member, target)
                 os.chmod(os.path.join(target, member.filename), 0o644)
+
+
+def whole(remote, target):
+    """Downloads the file to `target`, from where an earlier, killed run ended."""
+    with open(target, "ab") as file:
+        remote.seek(file.tell())
+        while data := remote.read(1 << 25):
+            file.write(data)
+
+
+def main():
+    what, project, file, target, *globs = sys.argv[1:]
+    setting = pip_settings()
+    context = ssl.create_default_context(cafile=setting("cert"))
+
+    def opener(request):
+        return urllib.request.urlopen(request, context=context, timeout=60)
+
+    remote = Remote(find(project, file, setting, opener), opener)
+    if what == "members":
+        members(remote, target, globs)
+    else:
+        whole(remote, target)
 
 
 main()
