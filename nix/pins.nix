@@ -1,4 +1,4 @@
-# Pins (nix/pins/<system>/<family>.json, written by `kernel-builder pin`) as store paths.
+# Pins (nix/pins/<system>/<family>.json) as store paths.
 # `kernel-builder fetch` puts the files in place; nothing here downloads.
 { system }:
 let

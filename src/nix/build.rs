@@ -66,9 +66,7 @@ impl Nix {
             "sandbox-fallback",
             "false",
         ]);
-        if let Some(substituters) = self.substituters()? {
-            command.args(["--option", "substituters", &substituters]);
-        }
+        command.args(self.caches());
         command
             .args(derivations)
             .stdin(Stdio::null())
@@ -99,32 +97,5 @@ impl Nix {
             built.errors.push(format!("nix-store ended with {status}"));
         }
         Ok(built)
-    }
-
-    /// The configured binary caches but the one of nixpkgs, which has nothing of ours: asking it costs seconds where it
-    /// cannot be reached. `None` when the configuration cannot be read.
-    fn substituters(&self) -> Result<Option<String>, NixError> {
-        let mut command = self.nix_command();
-        command.args(["show-config", "--json"]);
-        let output = command.output().map_err(|source| NixError::Start {
-            program: "nix",
-            source,
-        })?;
-        if !output.status.success() {
-            return Ok(None);
-        }
-        let Ok(settings) = serde_json::from_slice::<serde_json::Value>(&output.stdout) else {
-            return Ok(None);
-        };
-        let caches = settings["substituters"]["value"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
-        let kept: Vec<&str> = caches
-            .iter()
-            .filter_map(|cache| cache.as_str())
-            .filter(|cache| !cache.contains("cache.nixos.org"))
-            .collect();
-        Ok(Some(kept.join(" ")))
     }
 }

@@ -62,6 +62,8 @@ pub struct Nix {
     instantiate: PathBuf,
     store: PathBuf,
     nix: PathBuf,
+    /// Binary caches to ask; nothing where Nix's configuration could not be read.
+    substituters: Option<String>,
 }
 
 impl Nix {
@@ -71,11 +73,37 @@ impl Nix {
     /// `NixError::Missing`, which says how to install it.
     pub fn find() -> Result<Self, NixError> {
         let find = |program| which::which(program).map_err(|_| NixError::Missing { program });
-        Ok(Self {
+        let mut nix = Self {
             instantiate: find("nix-instantiate")?,
             store: find("nix-store")?,
             nix: find("nix")?,
-        })
+            substituters: None,
+        };
+        nix.substituters = nix.configured_caches();
+        Ok(nix)
+    }
+
+    /// The configured binary caches but the one of nixpkgs, which has nothing of ours: asking it costs seconds where it
+    /// cannot be reached.
+    fn configured_caches(&self) -> Option<String> {
+        let output = self
+            .nix_command()
+            .args(["show-config", "--json"])
+            .output()
+            .ok()?;
+        let settings: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
+        let caches = settings["substituters"]["value"].as_array()?;
+        let names = caches.iter().filter_map(|cache| cache.as_str());
+        let ours: Vec<&str> = names
+            .filter(|cache| !cache.contains("cache.nixos.org"))
+            .collect();
+        Some(ours.join(" "))
+    }
+
+    /// The option that names the binary caches to ask.
+    fn caches(&self) -> Vec<&str> {
+        let caches = self.substituters.as_deref();
+        caches.map_or_else(Vec::new, |caches| vec!["--option", "substituters", caches])
     }
 
     /// Evaluates a function of a file and returns its result as JSON. `arguments` are strings by name.
@@ -246,10 +274,7 @@ impl Nix {
     }
 
     fn run(&self, mut command: Command, program: &'static str) -> Result<Output, NixError> {
-        // The program's own store is asked, never a remote cache: what is looked up here is only ever local.
-        command
-            .args(["--option", "substituters", ""])
-            .stdin(Stdio::null());
+        command.args(self.caches()).stdin(Stdio::null());
         command
             .output()
             .map_err(|source| NixError::Start { program, source })

@@ -119,18 +119,9 @@ impl Apt {
         if output.status.success() {
             return Ok(());
         }
-        let words = String::from_utf8_lossy(&output.stderr);
-        let lines: Vec<&str> = words
-            .lines()
-            .filter(|line| !line.trim().is_empty())
-            .collect();
-        let why = lines[lines.len().saturating_sub(5)..].join("\n  ");
-        Err(PinError::Download {
-            name: what.to_owned(),
-            why,
-            help: "check the network and that apt's sources hold Debian 12 (bookworm); then run the command again: \
-                   what was fetched is kept"
-                .to_owned(),
-        })
+        Err(PinError::download(what, &output, |_| {
+            "check the network and that apt's sources hold Debian 12 (bookworm); then run the command again: what was \
+             fetched is kept"
+        }))
     }
 }

@@ -1,5 +1,7 @@
 //! What can go wrong while pins are brought into the store. All of it is of the environment (exit code 3).
 
+use std::process::Output;
+
 use camino::Utf8PathBuf;
 use miette::Diagnostic;
 use thiserror::Error;
@@ -66,6 +68,22 @@ pub enum PinError {
 }
 
 impl PinError {
+    /// The last lines that a program printed as the reason why something was not fetched.
+    pub fn download(name: &str, output: &Output, help: impl FnOnce(&str) -> &'static str) -> Self {
+        let words = String::from_utf8_lossy(&output.stderr);
+        let lines: Vec<&str> = words
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .collect();
+        let why = lines[lines.len().saturating_sub(5)..].join("\n  ");
+        let help = help(&why).to_owned();
+        PinError::Download {
+            name: name.to_owned(),
+            why,
+            help,
+        }
+    }
+
     /// For `map_err`: an I/O error with what was being done.
     pub fn io(
         action: &'static str,

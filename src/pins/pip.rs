@@ -91,23 +91,14 @@ fn run(mut command: Command, file: &str) -> Result<(), PinError> {
     if output.status.success() {
         return Ok(());
     }
-    let words = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<&str> = words
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
-    let why = lines[lines.len().saturating_sub(5)..].join("\n  ");
-    let help = if why.contains("No module named pip") {
-        "install pip, e.g. `apt-get install python3-pip`"
-    } else {
-        "check the network and pip's configuration (`pip config list`); then run the command again: what was fetched \
-         is kept"
-    };
-    Err(PinError::Download {
-        name: file.to_owned(),
-        why,
-        help: help.to_owned(),
-    })
+    Err(PinError::download(file, &output, |why| {
+        if why.contains("No module named pip") {
+            "install pip, e.g. `apt-get install python3-pip`"
+        } else {
+            "check the network and pip's configuration (`pip config list`); then run the command again: what was \
+             fetched is kept"
+        }
+    }))
 }
 
 /// pip's words for "the wheel of this name": its Python, ABI and platform tags (PEP 427, PEP 425).
