@@ -7,10 +7,14 @@ mod check;
 mod framework;
 mod general;
 mod git_url;
+mod license;
 mod load;
 mod name;
+mod owners;
 mod paths;
 pub mod python_depends;
+mod rocm_arch;
+mod section_backend;
 mod sections;
 pub mod source;
 
@@ -23,12 +27,13 @@ pub use self::git_url::GitUrl;
 pub use self::load::{LoadError, Loaded};
 pub use self::name::KernelName;
 pub use self::python_depends::PythonDependency;
+pub use self::rocm_arch::RocmArch;
 pub use self::source::Language;
 pub use crate::manifest::v5::KernelPin;
 pub use crate::manifest::{Backend, Dependency};
 
 use self::check::Check;
-use crate::manifest::{Body, Manifest};
+use crate::manifest::Manifest;
 use crate::problem::Problems;
 use crate::version::Version;
 
@@ -43,16 +48,14 @@ pub struct Kernel {
     pub name: KernelName,
     /// Version of the kernel's interface; 0 stands for unstable.
     pub version: u64,
-    /// Licence as written; not empty, not necessarily SPDX.
+    /// Licence as written; not empty, not necessarily SPDX; `unknown` if an old file says nothing.
     pub license: String,
     /// The project that the kernel was taken from.
     pub upstream: Option<GitUrl>,
     /// The sources of this kernel.
     pub source: Option<GitUrl>,
-    /// The listed backends that are built; never empty.
+    /// What it runs on; never empty. Each has a section, or the kernel is Python-only.
     pub backends: BTreeSet<Backend>,
-    /// The listed backends that this version cannot build.
-    pub skipped_backends: BTreeSet<Backend>,
     /// Where the kernel is published.
     pub hub: Hub,
     /// Other kernels needed at run time.
@@ -63,7 +66,7 @@ pub struct Kernel {
     pub cuda: Bounds,
     /// How the kernel is bound to Python.
     pub framework: Framework,
-    /// What is compiled, in the order of the section names. Only backends that are built.
+    /// What is compiled, in the order of the section names; empty for Python-only kernels.
     pub sections: Vec<Section>,
 }
 
@@ -130,6 +133,10 @@ impl Bounds {
 pub enum Framework {
     /// A C++ extension of PyTorch.
     Torch(Torch),
+    /// Python only.
+    TorchNoarch(TorchNoarch),
+    /// A library behind TVM's foreign function interface.
+    TvmFfi(TvmFfi),
 }
 
 /// What `[torch]` says.
@@ -145,6 +152,30 @@ pub struct Torch {
     pub bounds: Bounds,
     /// The torch release whose stable ABI is used, for the backends that use it.
     pub stable_abi: BTreeMap<Backend, Version>,
+    /// Flags for the C++ sources of the binding.
+    pub cxx_flags: Vec<String>,
+}
+
+/// What `[torch-noarch]` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TorchNoarch {
+    /// Extensions of the Python files to install, without dots.
+    pub pyext: Vec<String>,
+    /// NVIDIA capabilities that the metadata names, sorted, without repetition.
+    pub cuda_capabilities: Vec<Capability>,
+    /// AMD architectures that the metadata names, sorted, without repetition.
+    pub rocm_archs: Vec<RocmArch>,
+}
+
+/// What `[tvm-ffi]` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TvmFfi {
+    /// Sources of the binding and headers, in the order written.
+    pub src: Vec<Utf8PathBuf>,
+    /// Extensions of the Python files to install, without dots.
+    pub pyext: Vec<String>,
+    /// Include directories; `.` is the kernel's directory.
+    pub include: Vec<Utf8PathBuf>,
     /// Flags for the C++ sources of the binding.
     pub cxx_flags: Vec<String>,
 }
@@ -194,6 +225,20 @@ pub enum SectionBackend {
         /// Oldest CUDA toolkit that compiles this section.
         minver: Option<Version>,
     },
+    /// Apple GPUs.
+    Metal,
+    /// AMD GPUs.
+    Rocm {
+        /// Architectures to compile for, sorted, without repetition; empty for the default ones.
+        archs: Vec<RocmArch>,
+        /// Flags for hipcc.
+        flags: Vec<String>,
+    },
+    /// Intel GPUs.
+    Xpu {
+        /// Flags for the SYCL compiler.
+        flags: Vec<String>,
+    },
 }
 
 impl SectionBackend {
@@ -202,6 +247,9 @@ impl SectionBackend {
         match self {
             SectionBackend::Cpu => Backend::Cpu,
             SectionBackend::Cuda { .. } => Backend::Cuda,
+            SectionBackend::Metal => Backend::Metal,
+            SectionBackend::Rocm { .. } => Backend::Rocm,
+            SectionBackend::Xpu { .. } => Backend::Xpu,
         }
     }
 }
@@ -211,13 +259,18 @@ impl Kernel {
     /// manifest itself; there is a kernel exactly if none of them is an error.
     pub fn check(manifest: &Manifest, root: &Utf8Path) -> (Option<Kernel>, Problems) {
         let mut check = Check::new(root, manifest.problems.clone());
-        let Some(Body::V5(file)) = &manifest.body else {
+        let Some(body) = &manifest.body else {
             return (None, check.problems);
         };
-        let general = general::check(&mut check, &file.general);
+        let (file, problems) = body.upgrade();
+        let file = file.as_ref();
+        for problem in problems {
+            check.report(problem);
+        }
+        let general = general::check(&mut check, file);
         let backends = backends::check(&mut check, file);
         let framework = framework::check(&mut check, file, &backends);
-        let sections = sections::check(&mut check, file, &backends);
+        let sections = sections::check(&mut check, file);
         let problems = check.problems;
         if problems.has_errors() {
             return (None, problems);
@@ -230,8 +283,7 @@ impl Kernel {
             license: general.license,
             upstream: general.upstream,
             source: general.source,
-            backends: backends.built,
-            skipped_backends: backends.skipped,
+            backends,
             hub: general.hub,
             kernel_depends: general.kernel_depends,
             python_depends: general.python_depends,
@@ -247,10 +299,37 @@ impl Kernel {
         load::load(path)
     }
 
-    /// The `[torch]` section.
-    pub fn torch(&self) -> &Torch {
-        match &self.framework {
-            Framework::Torch(torch) => torch,
+    /// Everything that is compiled: the binding, then the sections.
+    pub fn units(&self) -> impl Iterator<Item = (&Utf8Path, Language)> {
+        let sections = self.sections.iter().flat_map(Section::units);
+        source::units(self.framework.src()).chain(sections)
+    }
+}
+
+impl Framework {
+    /// What `[torch]` says, if it is there.
+    pub fn torch(&self) -> Option<&Torch> {
+        match self {
+            Framework::Torch(torch) => Some(torch),
+            Framework::TorchNoarch(_) | Framework::TvmFfi(_) => None,
+        }
+    }
+
+    /// The section of build.toml.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Framework::Torch(_) => "torch",
+            Framework::TorchNoarch(_) => "torch-noarch",
+            Framework::TvmFfi(_) => "tvm-ffi",
+        }
+    }
+
+    /// Sources of the binding and headers.
+    pub fn src(&self) -> &[Utf8PathBuf] {
+        match self {
+            Framework::Torch(torch) => &torch.src,
+            Framework::TorchNoarch(_) => &[],
+            Framework::TvmFfi(tvm_ffi) => &tvm_ffi.src,
         }
     }
 }

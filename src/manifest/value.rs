@@ -1,7 +1,7 @@
 //! Typed reading of single TOML values: what is wrong is reported and reading goes on. It knows
 //! nothing about the keys of build.toml.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::problem::suggest::suggest;
 use crate::problem::{Place, Problem, code};
 use crate::version::Version;
 
-use super::table::Table;
+use super::table::{Table, join};
 
 /// A value and where it was written.
 #[derive(Clone, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub struct Reader {
     /// Lines that were taken out because they are not TOML. A key that stands on one of them
     /// is not also called missing.
     broken_lines: Vec<String>,
+    /// The old format that the file is of; said wherever a key is not part of it.
+    format: Cell<Option<&'static str>>,
 }
 
 impl Reader {
@@ -46,7 +48,18 @@ impl Reader {
         Self {
             problems: RefCell::default(),
             broken_lines,
+            format: Cell::default(),
         }
+    }
+
+    /// From now on, keys are those of this old format.
+    pub(super) fn set_format(&self, name: &'static str) {
+        self.format.set(Some(name));
+    }
+
+    /// The old format that is being read.
+    pub(super) fn format(&self) -> Option<&'static str> {
+        self.format.get()
     }
 
     /// Records a problem.
@@ -110,9 +123,44 @@ impl<'t> Value<'t> {
         }
     }
 
+    /// The value of `key` if this is a table that has it.
+    pub(super) fn peek(&self, key: &str) -> Option<Value<'t>> {
+        let DeValue::Table(table) = self.toml else {
+            return None;
+        };
+        let value = table.get(key)?;
+        Some(Value {
+            toml: value.get_ref(),
+            place: place(join(&self.place.key, key), value.span()),
+        })
+    }
+
+    /// The values of a table; nothing if it is none.
+    pub(super) fn children(&self) -> Vec<Value<'t>> {
+        match self.toml {
+            DeValue::Table(table) => table
+                .keys()
+                .filter_map(|key| self.peek(key.get_ref()))
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether the value is a table.
     pub fn is_table(&self) -> bool {
         matches!(self.toml, DeValue::Table(_))
+    }
+
+    /// A table whose keys `keys` asks for; any other key is reported.
+    pub(super) fn read_table<T>(
+        &self,
+        reader: &Reader,
+        keys: impl FnOnce(&mut Table<'t, '_>) -> T,
+    ) -> Option<T> {
+        let mut table = self.table(reader)?;
+        let read = keys(&mut table);
+        table.finish();
+        Some(read)
     }
 
     /// The value as a table.
@@ -148,6 +196,16 @@ impl FromValue for String {
             _ => "put the value in double quotes",
         };
         value.wrong_type(reader, "a string", help);
+        None
+    }
+}
+
+impl FromValue for bool {
+    fn from_value(value: &Value<'_>, reader: &Reader) -> Option<Self> {
+        if let DeValue::Boolean(boolean) = value.toml {
+            return Some(*boolean);
+        }
+        value.wrong_type(reader, "a boolean", "write true or false, without quotes");
         None
     }
 }
