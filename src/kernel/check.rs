@@ -1,5 +1,6 @@
 //! What all checks share: where the kernel is, what was found, and the checks of plain strings.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -15,6 +16,8 @@ use crate::version::Version;
 pub(super) struct Check {
     /// The kernel's directory.
     pub root: Utf8PathBuf,
+    /// Folders that are known to be inside the kernel once every link is followed.
+    pub inside: BTreeSet<Utf8PathBuf>,
     /// What was found so far, including the problems of the manifest.
     pub problems: Problems,
 }
@@ -23,6 +26,7 @@ impl Check {
     pub fn new(root: &Utf8Path, problems: Problems) -> Self {
         Self {
             root: root.to_owned(),
+            inside: BTreeSet::new(),
             problems,
         }
     }
@@ -44,10 +48,9 @@ impl Check {
     /// Include directories.
     pub fn include(&mut self, list: Option<&List<String>>) -> Vec<Utf8PathBuf> {
         let include = self.paths(list, Expect::Directory);
-        for (index, directory) in include.iter().enumerate() {
-            let earlier = include[..index].iter();
-            let new = earlier.clone().all(|other| other.value != directory.value);
-            self.once(new, directory);
+        let mut seen = BTreeSet::new();
+        for directory in &include {
+            self.once(seen.insert(&directory.value), directory);
         }
         plain(include)
     }

@@ -166,12 +166,8 @@ fn unknown_capability(written: &Spanned<String>) -> Problem {
     let table = matrix::table();
     let known = table.capabilities();
     let names: Vec<String> = known.iter().map(ToString::to_string).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let number = written.value.strip_suffix("+PTX");
-    let number = number.unwrap_or(&written.value);
-    let near = suggest::nearest(number, &names)
-        .and_then(|near| known.iter().find(|c| c.to_string() == near))
-        .and_then(|near| Some((near, table.toolkits_for(near)?)));
+    let near = nearest(&written.value, &known);
+    let near = near.and_then(|near| Some((near, table.toolkits_for(&near)?)));
     let help = match near {
         Some((near, toolkits)) => format!(
             "did you mean `{near}`, which {toolkits} compiles for? Known are: {}",
@@ -186,4 +182,18 @@ fn unknown_capability(written: &Spanned<String>) -> Problem {
     Problem::error(code::CAPABILITY, &written.place, message)
         .label("not a known capability")
         .help(help)
+}
+
+/// The capability of the nearest GPU; for what is not a capability, that with the nearest name.
+fn nearest(text: &str, known: &BTreeSet<Capability>) -> Option<Capability> {
+    if let Ok(meant) = text.parse::<Capability>() {
+        let number = |c: &Capability| (c.major * 10 + c.minor).cast_signed();
+        let distance = |c: &&Capability| (number(c) - number(&meant)).abs();
+        return known.iter().min_by_key(distance).copied();
+    }
+    let names: Vec<String> = known.iter().map(ToString::to_string).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    suggest::nearest(text.strip_suffix("+PTX").unwrap_or(text), &names)?
+        .parse()
+        .ok()
 }

@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-use super::value::{FromValue, Reader, Value, one_of};
+use super::reader::Reader;
+use super::value::{FromValue, Value, one_of};
 
 macro_rules! words {
     ($(#[$doc:meta])* $type:ident, $what:literal; $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)*) => {

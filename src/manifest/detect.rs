@@ -4,9 +4,10 @@
 
 use std::fmt;
 
+use super::reader::Reader;
 use super::table::Table;
 use super::v5;
-use super::value::{FromValue, Reader, Value};
+use super::value::{FromValue, Value};
 use crate::problem::{Place, Problem, code};
 
 /// An edition of the format, in the order of time.
@@ -108,10 +109,14 @@ const OF_V3: Keys = &[
     ("general", "neuron"),
     ("general", "xpu"),
 ];
+/// Only v2 has these.
 const OF_V2: Keys = &[
     ("general", "universal"),
     ("general", "cuda-minver"),
     ("general", "cuda-maxver"),
+];
+/// v1 does not have these.
+const SINCE_V2: Keys = &[
     ("general", "python-depends"),
     ("general", "hub"),
     ("torch", "minver"),
@@ -170,12 +175,16 @@ impl<'t> File<'_, 't, '_> {
         if let Some(value) = of_v1.or_else(|| in_sections("language")) {
             return Detected::by(Edition::V1, &value);
         }
+        let backends = self.value("general", "backends");
+        if let (None, Some(value)) = (&backends, self.first(OF_V2)) {
+            return Detected::by(Edition::V2, &value);
+        }
         if let Some(value) = self.first(OF_V4) {
             return Detected::by(Edition::V4, &value);
         }
         let version = self.value("general", "version");
         let license = self.value("general", "license");
-        if let Some(backends) = self.value("general", "backends") {
+        if let Some(backends) = backends {
             // v3 let them be left out, and so could a framework section be.
             let framework = self.first(&[("", "torch"), ("", "tvm-ffi")]);
             return match (version, license, framework) {
@@ -186,12 +195,6 @@ impl<'t> File<'_, 't, '_> {
                 ),
                 _ => Detected::by(Edition::V3, &backends),
             };
-        }
-        let of_v2 = self.first(OF_V2);
-        if let Some(value) = &of_v2
-            && value.place.key.starts_with("general.")
-        {
-            return Detected::by(Edition::V2, value);
         }
         if let Some(value) = version.or(license) {
             return Detected::by(Edition::V4, &value);
@@ -207,7 +210,7 @@ impl<'t> File<'_, 't, '_> {
                 );
                 Detected::new(Edition::V2, because, &value.place)
             }
-            None if sections.is_empty() || of_v2.is_some() => Detected::new(
+            None if sections.is_empty() || self.first(SINCE_V2).is_some() => Detected::new(
                 Edition::V2,
                 "it has no key of an earlier or later format",
                 general,

@@ -1,8 +1,9 @@
 //! The framework sections of build.toml as written: `[torch]`, `[torch-noarch]`, `[tvm-ffi]`.
 
 use super::backend::Backend;
+use super::reader::Reader;
 use super::table::Table;
-use super::value::{FromValue, List, Reader, Spanned, Value, one_of};
+use super::value::{FromValue, List, Spanned, Value, one_of};
 use crate::problem::{Place, Problem, code};
 use crate::version::Version;
 

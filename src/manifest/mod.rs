@@ -8,6 +8,7 @@
 pub mod backend;
 pub mod detect;
 pub mod framework;
+pub mod reader;
 pub mod section;
 mod syntax;
 pub mod table;
@@ -28,8 +29,8 @@ pub use self::detect::{Detected, Edition};
 pub use self::value::{List, Spanned};
 
 use self::detect::detect;
+use self::reader::Reader;
 use self::table::Table;
-use self::value::Reader;
 use crate::problem::suggest::nearest;
 use crate::problem::{Place, Problem, Problems, code};
 

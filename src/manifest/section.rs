@@ -1,8 +1,9 @@
 //! The `[kernel.*]` sections of build.toml as written.
 
 use super::backend::{Backend, Dependency};
+use super::reader::Reader;
 use super::table::Table;
-use super::value::{FromValue, List, Reader, Spanned, Value};
+use super::value::{FromValue, List, Spanned, Value};
 use crate::problem::{Place, Problem, code};
 use crate::version::Version;
 

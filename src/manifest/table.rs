@@ -6,7 +6,8 @@ use toml::de::DeTable;
 use crate::problem::suggest::{nearest, suggest};
 use crate::problem::{Place, Problem, code};
 
-use super::value::{FromValue, Reader, Spanned, Value, place, read};
+use super::reader::Reader;
+use super::value::{FromValue, Spanned, Value, place, read};
 
 /// One table being read; keys that nobody asked for are reported by [`Table::finish`].
 pub struct Table<'t, 'r> {

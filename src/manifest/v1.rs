@@ -5,11 +5,12 @@ use std::fmt;
 
 use super::backend::{Dependency, OldDependency, words};
 use super::framework::Torch;
+use super::reader::Reader;
 use super::section::{self, SectionBackend, read_depends, read_src};
 use super::table::Table;
 use super::upgrade::{Universal, Upgrade};
 use super::v5;
-use super::value::{FromValue, List, Reader, Spanned, Value, one_of};
+use super::value::{FromValue, List, Spanned, Value, one_of};
 use crate::problem::{Place, Problem, code};
 
 /// A whole file.

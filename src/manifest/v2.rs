@@ -3,11 +3,12 @@
 
 use super::backend::OldDependency;
 use super::framework::Torch;
+use super::reader::Reader;
 use super::section::{Section, read_sections};
 use super::table::Table;
 use super::upgrade::{Universal, Upgrade, python_depends};
 use super::v5::{self, BackendOptions, Hub};
-use super::value::{List, Reader, Spanned};
+use super::value::{List, Spanned};
 use crate::problem::Place;
 use crate::version::Version;
 

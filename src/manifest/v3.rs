@@ -3,11 +3,12 @@
 
 use super::backend::{Backend, OldDependency};
 use super::framework::{Torch, TvmFfi, at_most_one};
+use super::reader::Reader;
 use super::section::{Section, read_sections};
 use super::table::Table;
 use super::upgrade::Upgrade;
 use super::v5::{self, BackendOptions, Holds, Hub};
-use super::value::{List, Reader, Spanned};
+use super::value::{List, Spanned};
 use crate::problem::Place;
 
 /// A whole file.

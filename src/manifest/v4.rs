@@ -3,10 +3,11 @@
 
 use super::backend::{Backend, Dependency};
 use super::framework::{Torch, TorchNoarch, TvmFfi, exactly_one};
+use super::reader::Reader;
 use super::section::{Section, read_sections};
 use super::table::Table;
 use super::v5::{self, BackendOptions, Holds, Hub};
-use super::value::{List, Reader, Spanned};
+use super::value::{List, Spanned};
 
 /// A whole file.
 #[derive(Debug, Clone)]

@@ -3,9 +3,10 @@
 
 use super::backend::{Backend, Dependency};
 use super::framework::{Torch, TorchNoarch, TvmFfi, exactly_one};
+use super::reader::Reader;
 use super::section::{Section, read_sections};
 use super::table::Table;
-use super::value::{FromValue, List, Reader, Spanned, Value};
+use super::value::{FromValue, List, Spanned, Value};
 use crate::problem::{Place, Problem, code};
 use crate::version::Version;
 

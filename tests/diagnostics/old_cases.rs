@@ -146,7 +146,8 @@ pub const OLD: &[OldCase] = &[
     ),
     ("v2-no-sections", V2_UNIVERSAL, "true", "false"),
     ("v2-universal-type", V2, "= false", "= 0"),
-    ("v2-key-of-v4", V2, "minver = ", "min-torch = "),
+    ("v2-key-of-v4", V2, "minver = \"2.7\"", "cxx-flags = []"),
+    ("v2-unknown-key", V2, "cuda-minver", "cuda-minversion"),
     ("v2-unknown-backend", V2, "\"cuda\"", "\"cudda\""),
     (
         "v2-bounds",
