@@ -2,6 +2,7 @@
 
 mod cases;
 mod compact;
+mod conformance;
 mod fixture;
 mod invalid;
 mod loading;
