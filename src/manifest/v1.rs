@@ -114,7 +114,8 @@ impl BuildToml {
         let (version, license) = upgrade.defaults(&general.place, None, None);
         let sections = self.kernel.iter();
         let sections = sections.flat_map(|section| self.sections(section, upgrade));
-        let sections = sections.collect();
+        let mut sections: Vec<_> = sections.collect();
+        sections.sort_by(|a, b| a.name.value.cmp(&b.name.value));
         let body = upgrade.body(
             &self.universal,
             self.torch.clone(),
@@ -136,7 +137,7 @@ impl BuildToml {
         }
     }
 
-    /// The sections that one of v1 stands for, in the order of their names.
+    /// The sections that one of v1 stands for.
     fn sections(&self, section: &Section, upgrade: &mut Upgrade) -> Vec<section::Section> {
         let language = section.language.as_ref().map(|language| language.value);
         let place = match &section.language {
