@@ -48,11 +48,8 @@ pub enum CommandError {
     UnknownVariant { name: String, help: String },
 
     #[error("nothing to build: {why}")]
-    #[diagnostic(
-        code(variants::none),
-        help("change the bounds in build.toml, or `general.backends`")
-    )]
-    NoVariants { why: String },
+    #[diagnostic(code(variants::none), help("{help}"))]
+    NoVariants { why: String, help: &'static str },
 
     #[error("build.nix is not up to date")]
     #[diagnostic(code(generate::stale), help("run `kernel-builder generate`"))]

@@ -3,10 +3,12 @@
 
 use std::fmt;
 
-use super::value::{FromValue, Reader, Value, one_of};
+use super::reader::Reader;
+use super::value::{FromValue, Value, one_of};
+use crate::problem::{Place, Problem, code};
 
 macro_rules! words {
-    ($(#[$doc:meta])* $type:ident, $what:literal; $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)*) => {
+    ($(#[$doc:meta])* $type:ident, $what:literal $(, renamed $old:literal => $new:literal)*; $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)*) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $type {
@@ -34,12 +36,18 @@ macro_rules! words {
         impl FromValue for $type {
             fn from_value(value: &Value<'_>, reader: &Reader) -> Option<Self> {
                 let text = String::from_value(value, reader)?;
+                $(if text == $old {
+                    reader.report(renamed($what, $old, $new, &value.place));
+                    return None;
+                })*
                 let words = [$(($word, $type::$variant)),*];
                 one_of(&text, &value.place, reader, $what, &words)
             }
         }
     };
 }
+
+pub(super) use words;
 
 words! {
     /// What a kernel runs on.
@@ -64,7 +72,7 @@ words! {
 
 words! {
     /// A library that a kernel section compiles against.
-    Dependency, "dependency";
+    Dependency, "dependency", renamed "cutlass_sycl" => "sycl_tla";
     /// CUTLASS 2.10.
     Cutlass2_10 = "cutlass_2_10",
     /// CUTLASS 3.5.
@@ -87,4 +95,32 @@ words! {
     MetalCpp = "metal-cpp",
     /// The headers of PyTorch.
     Torch = "torch",
+}
+
+/// The problem that a word has another name since v4.
+fn renamed(what: &str, old: &str, new: &str, place: &Place) -> Problem {
+    let message = format!("the {what} `{old}` is called `{new}` now");
+    Problem::error(code::UNKNOWN_VALUE, place, message)
+        .label("old name")
+        .help(format!("write \"{new}\""))
+}
+
+/// A dependency in the words of the formats before v4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct OldDependency(pub Dependency);
+
+impl FromValue for OldDependency {
+    fn from_value(value: &Value<'_>, reader: &Reader) -> Option<Self> {
+        match value.as_str() {
+            // Renamed in v4.
+            Some("cutlass_sycl") => Some(Self(Dependency::SyclTla)),
+            _ => Dependency::from_value(value, reader).map(Self),
+        }
+    }
+}
+
+impl From<OldDependency> for Dependency {
+    fn from(old: OldDependency) -> Self {
+        old.0
+    }
 }

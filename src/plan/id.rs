@@ -11,7 +11,7 @@ use walkdir::WalkDir;
 use super::Python;
 use super::units::Component;
 use crate::hex;
-use crate::kernel::{Backend, Kernel, SectionBackend};
+use crate::kernel::{Backend, Kernel, SectionBackend, Torch};
 
 /// What the id `<prefix>_<hash of salt and files>` is made of, less the Python files, which are looked up when it is
 /// computed.
@@ -92,7 +92,12 @@ struct SectionSalt<'a> {
     flags: &'a [String],
 }
 
-pub(super) fn identity(kernel: &Kernel, backend: Backend, components: &[Component]) -> Identity {
+pub(super) fn identity(
+    kernel: &Kernel,
+    torch: &Torch,
+    backend: Backend,
+    components: &[Component],
+) -> Identity {
     let files: BTreeSet<&String> = components
         .iter()
         .flat_map(|component| {
@@ -104,28 +109,27 @@ pub(super) fn identity(kernel: &Kernel, backend: Backend, components: &[Componen
         .collect();
     Identity {
         prefix: format!("_{}_{backend}", kernel.name.python_name()),
-        salt: salt(kernel, backend),
+        salt: salt(kernel, torch, backend),
         files: files.into_iter().cloned().collect(),
     }
 }
 
-fn salt(kernel: &Kernel, backend: Backend) -> String {
+fn salt(kernel: &Kernel, torch: &Torch, backend: Backend) -> String {
     let sections = kernel
         .sections
         .iter()
         .filter(|section| section.backend.backend() == backend);
     let salt = Salt {
-        include: kernel
-            .torch()
-            .include
-            .iter()
-            .map(|dir| dir.as_str())
-            .collect(),
-        cxx_flags: &kernel.torch().cxx_flags,
+        include: torch.include.iter().map(|dir| dir.as_str()).collect(),
+        cxx_flags: &torch.cxx_flags,
         sections: sections
             .map(|section| {
                 let (capabilities, flags) = match &section.backend {
-                    SectionBackend::Cpu => (Vec::new(), &[][..]),
+                    SectionBackend::Cpu | SectionBackend::Metal => (Vec::new(), &[][..]),
+                    SectionBackend::Rocm { archs, flags } => {
+                        (archs.iter().map(ToString::to_string).collect(), &flags[..])
+                    }
+                    SectionBackend::Xpu { flags } => (Vec::new(), &flags[..]),
                     SectionBackend::Cuda {
                         capabilities,
                         flags,
