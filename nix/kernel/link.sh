@@ -1,9 +1,11 @@
 # Objects -> $out/$library.
-gcc -O2 -fPIC -o glibc-compat.o -c "$compat"
 mkdir "$out"
-paths=()
+paths=("-L$platform/lib")
 for dir in "${search[@]}"; do paths+=("-L$dir"); done
-g++ -shared -fPIC "${flags[@]}" -o "$out/$library" "${objects[@]}" glibc-compat.o "${paths[@]}" "${libraries[@]}"
+# NB: libstdc++ comes first, since torch's libraries export parts of one that are not meant for others (std::filesystem),
+# and static code stays inside, so that no other library of the process uses it.
+g++ -shared -fPIC "${flags[@]}" -o "$out/$library" "${objects[@]}" "${paths[@]}" -lstdc++ "${libraries[@]}" \
+    -Wl,--exclude-libs,ALL
 strip --strip-unneeded "$out/$library"
 
 # NB: .dynsym and the version needs are what the loader reads; .symtab may be stripped and proves nothing.
