@@ -5,6 +5,7 @@ let
   pins = import ./pins.nix { inherit system; };
   seed = import ./seed.nix { inherit pins system; };
   run = import ./run.nix { inherit seed system; };
+  manylinux = import ./toolchains/manylinux.nix { inherit run; };
 in
 {
   # The toolchain of one variant, from the names that its row in src/matrix/toolchains.toml gives.
@@ -43,7 +44,8 @@ in
     };
 
   compile = import ./kernel/compile.nix { inherit run; };
-  link = import ./kernel/link.nix { inherit run; };
+  link = import ./kernel/link.nix { inherit manylinux run; };
+  inherit manylinux;
   package = import ./kernel/package.nix { inherit run; };
   bundle = import ./kernel/bundle.nix { inherit run; };
   copyApp = import ./kernel/copy-app.nix { inherit run seed; };

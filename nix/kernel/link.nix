@@ -1,5 +1,5 @@
 # The objects of a variant -> its extension library, checked against the manylinux policy it promises.
-{ run }:
+{ manylinux, run }:
 {
   name,
   toolchain,
@@ -26,8 +26,12 @@ run {
     policy
     ;
   script = ./link.sh;
-  compat = ./glibc-compat.c;
   tools = [ toolchain.host.bin ];
+  # C and C++ libraries that keep the policy.
+  platform = manylinux {
+    inherit policy;
+    inherit (toolchain) host;
+  };
   search = [
     toolchain.torch.cpuLibraries
   ]

@@ -1,5 +1,4 @@
 # Objects -> $out/$library.
-gcc -O2 -fPIC -o glibc-compat.o -c "$compat"
 mkdir "$out"
 
 # What registration.h leaves to the link. NB: no `nm | grep -q`: with pipefail, nm ended by the closed pipe is a failure.
@@ -13,25 +12,31 @@ symbols=$(nm "${objects[@]}")
 } >namespace.c
 gcc -O2 -fPIC -o namespace.o -c namespace.c
 
-paths=()
+paths=("-L$platform/lib")
 for dir in "${search[@]}"; do paths+=("-L$dir"); done
-g++ -shared -fPIC "${flags[@]}" -o "$out/$library" "${objects[@]}" namespace.o glibc-compat.o "${paths[@]}" "${libraries[@]}"
+# NB: libstdc++ comes first, since torch's libraries export parts of one that are not meant for others (std::filesystem),
+# and static code stays inside, so that no other library of the process uses it.
+g++ -shared -fPIC "${flags[@]}" -o "$out/$library" "${objects[@]}" namespace.o "${paths[@]}" -lstdc++ "${libraries[@]}" \
+    -Wl,--exclude-libs,ALL
 strip --strip-unneeded "$out/$library"
 
 # NB: .dynsym and the version needs are what the loader reads; .symtab may be stripped and proves nothing.
 readelf --version-info --wide "$out/$library" >versions
-problems=$(
-    awk '/version needs section/ { needs = 1 } /version definition section/ { needs = 0 }
-        needs && match($0, /Name: [A-Z]+_[0-9.]+/) { print substr($0, RSTART + 6, RLENGTH - 6) }' versions |
-        sort -u | while IFS=_ read -r family version; do
-        limit=${policy[$family]-}
-        [ -n "$limit" ] || continue
-        newest=$(printf '%s\n%s\n' "$limit" "$version" | sort -V | tail -n 1)
-        [ "$newest" = "$limit" ] || printf '%s_%s (allowed: %s)\n' "$family" "$version" "$limit"
-    done
-)
-if [ -n "$problems" ]; then
-    printf '%s\n' "$problems" >&2
-    readelf --dyn-syms --wide "$out/$library" | grep ' UND ' | grep -F -f <(printf '%s\n' "$problems" | sed 's/ .*//') >&2
+awk '/^Version / { needs = $2 == "needs" }
+    needs && match($0, /Name: [A-Z]+_[0-9.]+/) { print substr($0, RSTART + 6, RLENGTH - 6) }' versions |
+    sort -u -V >needed
+[ -s needed ] || fail "$library seems to need nothing of the system, so nothing was checked"
+while IFS=_ read -r family version; do
+    limit=${policy[$family]-}
+    [ -n "$limit" ] || continue
+    newest=$(printf '%s\n%s\n' "$limit" "$version" | sort -V | tail -n 1)
+    [ "$newest" = "$limit" ] || printf '%s_%s %s_%s\n' "$family" "$version" "$family" "$limit"
+done <needed >offenders
+if [ -s offenders ]; then
+    nm --dynamic --undefined-only --demangle --with-symbol-versions "$out/$library" >symbols
+    while read -r version allowed; do
+        printf '%s (allowed: %s) for\n' "$version" "$allowed"
+        sed -n "s/^ *[A-Za-z] \(.*\)@$version\$/    \1/p" symbols
+    done <offenders >&2
     fail "$library needs newer system libraries than its variant promises"
 fi

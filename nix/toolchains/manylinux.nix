@@ -1,0 +1,18 @@
+# What a library is linked with so that it loads on systems as old as a policy promises: the C and C++ libraries of the
+# host compiler, cut down to the symbol versions that the policy allows, with the host's static code for what those lack.
+# It is the same for every kernel. Whether a linked library keeps the policy is for nix/kernel/link.sh to say.
+{ run }:
+{
+  # From host.nix.
+  host,
+  # The newest allowed version of each symbol family, e.g. { GLIBC = "2.28"; GLIBCXX = "3.4.24"; }.
+  policy,
+}:
+run {
+  name = "manylinux-libraries";
+  script = ./manylinux.sh;
+  parts = ./manylinux;
+  tools = [ host.bin ];
+  inherit (host) sysroot;
+  inherit policy;
+}
