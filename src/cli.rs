@@ -34,6 +34,7 @@ pub enum Command {
         print_build_logs: bool,
     },
     /// Check build.toml and the files it names
+    #[command(alias = "validate")]
     CheckConfig {
         #[command(flatten)]
         kernel: KernelDir,
@@ -43,6 +44,11 @@ pub enum Command {
     },
     /// Print shell completions
     Completions { shell: Shell },
+    /// Explain a problem code such as KB0101, or list all of them
+    Explain {
+        /// The code, in upper or lower case
+        code: Option<String>,
+    },
     /// Bring the toolchains of a kernel's variants into the Nix store
     Fetch {
         #[command(flatten)]

@@ -3,6 +3,7 @@
 mod build;
 mod check_config;
 mod completions;
+mod explain;
 mod fetch;
 mod generate;
 mod list_variants;
@@ -47,6 +48,10 @@ pub enum CommandError {
     #[diagnostic(code(variants::unknown), help("{help}"))]
     UnknownVariant { name: String, help: String },
 
+    #[error("no problem has the code {id}")]
+    #[diagnostic(code(explain::unknown), help("{help}"))]
+    UnknownCode { id: String, help: String },
+
     #[error("nothing to build: {why}")]
     #[diagnostic(
         code(variants::none),
@@ -88,7 +93,7 @@ impl CommandError {
             CommandError::Plan(_) | CommandError::NoVariants { .. } => 1,
             CommandError::Stale | CommandError::Build { .. } | CommandError::Foreign { .. } => 1,
             CommandError::Emit(EmitError::Foreign { .. }) => 1,
-            CommandError::UnknownVariant { .. } => 2,
+            CommandError::UnknownVariant { .. } | CommandError::UnknownCode { .. } => 2,
             CommandError::Emit(_)
             | CommandError::Nix(_)
             | CommandError::Pins(_)
@@ -134,6 +139,7 @@ pub fn run(command: Command) -> Result<(), CommandError> {
         ),
         Command::CheckConfig { kernel, json } => check_config::run(&kernel.path, json),
         Command::Completions { shell } => completions::run(shell),
+        Command::Explain { code } => explain::run(code.as_deref()),
         Command::Fetch { kernel, variants } => fetch::run(&kernel.path, &variants.names),
         Command::Generate { kernel, check } => generate::run(&kernel.path, check),
         Command::ListVariants { kernel, json } => list_variants::run(&kernel.path, json),
