@@ -72,6 +72,8 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Print the JSON Schema of build.toml, for editors
+    Schema,
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@ mod fetch;
 mod generate;
 mod list_variants;
 mod prepare;
+mod schema;
 
 use std::io::{ErrorKind, Write};
 
@@ -143,6 +144,7 @@ pub fn run(command: Command) -> Result<(), CommandError> {
         Command::Fetch { kernel, variants } => fetch::run(&kernel.path, &variants.names),
         Command::Generate { kernel, check } => generate::run(&kernel.path, check),
         Command::ListVariants { kernel, json } => list_variants::run(&kernel.path, json),
+        Command::Schema => schema::run(),
     }
 }
 

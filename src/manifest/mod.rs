@@ -7,6 +7,7 @@
 
 pub mod backend;
 pub mod framework;
+pub mod schema;
 pub mod section;
 mod syntax;
 pub mod table;
