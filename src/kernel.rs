@@ -2,15 +2,20 @@
 //! nothing that still needs checking.
 
 mod backends;
+mod binding;
 pub mod capability;
 mod check;
 mod framework;
 mod general;
 mod git_url;
+mod license;
 mod load;
 mod name;
+mod owners;
 mod paths;
 pub mod python_depends;
+pub mod rocm_arch;
+mod section_backend;
 mod sections;
 pub mod source;
 
@@ -18,17 +23,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+pub use self::binding::{Framework, Torch, TorchNoarch, TvmFfi};
 pub use self::capability::Capability;
 pub use self::git_url::GitUrl;
 pub use self::load::{LoadError, Loaded};
 pub use self::name::KernelName;
 pub use self::python_depends::PythonDependency;
+pub use self::rocm_arch::RocmArch;
 pub use self::source::Language;
 pub use crate::manifest::v5::KernelPin;
 pub use crate::manifest::{Backend, Dependency};
 
 use self::check::Check;
-use crate::manifest::{Body, Manifest};
+use crate::manifest::Manifest;
 use crate::problem::Problems;
 use crate::version::Version;
 
@@ -43,16 +50,14 @@ pub struct Kernel {
     pub name: KernelName,
     /// Version of the kernel's interface; 0 stands for unstable.
     pub version: u64,
-    /// Licence as written; not empty, not necessarily SPDX.
+    /// Licence as written; not empty, not necessarily SPDX; `unknown` if an old file says nothing.
     pub license: String,
     /// The project that the kernel was taken from.
     pub upstream: Option<GitUrl>,
     /// The sources of this kernel.
     pub source: Option<GitUrl>,
-    /// The listed backends that are built; never empty.
+    /// What it runs on; never empty. Each has a section, or the kernel is Python-only.
     pub backends: BTreeSet<Backend>,
-    /// The listed backends that this version cannot build.
-    pub skipped_backends: BTreeSet<Backend>,
     /// Where the kernel is published.
     pub hub: Hub,
     /// Other kernels needed at run time.
@@ -63,7 +68,7 @@ pub struct Kernel {
     pub cuda: Bounds,
     /// How the kernel is bound to Python.
     pub framework: Framework,
-    /// What is compiled, in the order of the section names. Only backends that are built.
+    /// What is compiled, in the order of the section names; empty for Python-only kernels.
     pub sections: Vec<Section>,
 }
 
@@ -125,30 +130,6 @@ impl Bounds {
     }
 }
 
-/// How a kernel is bound to Python.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Framework {
-    /// A C++ extension of PyTorch.
-    Torch(Torch),
-}
-
-/// What `[torch]` says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Torch {
-    /// Sources of the binding and headers, in the order written.
-    pub src: Vec<Utf8PathBuf>,
-    /// Extensions of the Python files to install, without dots.
-    pub pyext: Vec<String>,
-    /// Include directories; `.` is the kernel's directory.
-    pub include: Vec<Utf8PathBuf>,
-    /// Torch releases to build for.
-    pub bounds: Bounds,
-    /// The torch release whose stable ABI is used, for the backends that use it.
-    pub stable_abi: BTreeMap<Backend, Version>,
-    /// Flags for the C++ sources of the binding.
-    pub cxx_flags: Vec<String>,
-}
-
 /// One `[kernel.<name>]`: sources compiled with the same flags for one backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
@@ -173,13 +154,6 @@ impl Section {
     }
 }
 
-impl Torch {
-    /// The files that are compiled, with their languages.
-    pub fn units(&self) -> impl Iterator<Item = (&Utf8Path, Language)> {
-        source::units(&self.src)
-    }
-}
-
 /// The backend of a section and what only it has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SectionBackend {
@@ -194,6 +168,20 @@ pub enum SectionBackend {
         /// Oldest CUDA toolkit that compiles this section.
         minver: Option<Version>,
     },
+    /// Apple GPUs.
+    Metal,
+    /// AMD GPUs.
+    Rocm {
+        /// Architectures to compile for, sorted, without repetition; empty for the default ones.
+        archs: Vec<RocmArch>,
+        /// Flags for hipcc.
+        flags: Vec<String>,
+    },
+    /// Intel GPUs.
+    Xpu {
+        /// Flags for the SYCL compiler.
+        flags: Vec<String>,
+    },
 }
 
 impl SectionBackend {
@@ -202,6 +190,9 @@ impl SectionBackend {
         match self {
             SectionBackend::Cpu => Backend::Cpu,
             SectionBackend::Cuda { .. } => Backend::Cuda,
+            SectionBackend::Metal => Backend::Metal,
+            SectionBackend::Rocm { .. } => Backend::Rocm,
+            SectionBackend::Xpu { .. } => Backend::Xpu,
         }
     }
 }
@@ -211,13 +202,18 @@ impl Kernel {
     /// manifest itself; there is a kernel exactly if none of them is an error.
     pub fn check(manifest: &Manifest, root: &Utf8Path) -> (Option<Kernel>, Problems) {
         let mut check = Check::new(root, manifest.problems.clone());
-        let Some(Body::V5(file)) = &manifest.body else {
+        let Some(body) = &manifest.body else {
             return (None, check.problems);
         };
-        let general = general::check(&mut check, &file.general);
+        let (file, problems) = body.upgrade();
+        let file = file.as_ref();
+        for problem in problems {
+            check.report(problem);
+        }
+        let general = general::check(&mut check, file);
         let backends = backends::check(&mut check, file);
         let framework = framework::check(&mut check, file, &backends);
-        let sections = sections::check(&mut check, file, &backends);
+        let sections = sections::check(&mut check, file);
         let problems = check.problems;
         if problems.has_errors() {
             return (None, problems);
@@ -230,8 +226,7 @@ impl Kernel {
             license: general.license,
             upstream: general.upstream,
             source: general.source,
-            backends: backends.built,
-            skipped_backends: backends.skipped,
+            backends,
             hub: general.hub,
             kernel_depends: general.kernel_depends,
             python_depends: general.python_depends,
@@ -247,10 +242,9 @@ impl Kernel {
         load::load(path)
     }
 
-    /// The `[torch]` section.
-    pub fn torch(&self) -> &Torch {
-        match &self.framework {
-            Framework::Torch(torch) => torch,
-        }
+    /// Everything that is compiled: the binding, then the sections.
+    pub fn units(&self) -> impl Iterator<Item = (&Utf8Path, Language)> {
+        let sections = self.sections.iter().flat_map(Section::units);
+        source::units(self.framework.src()).chain(sections)
     }
 }

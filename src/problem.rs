@@ -135,13 +135,18 @@ impl Problems {
         }
     }
 
-    /// Adds a problem at its place in the order of the file.
+    /// Adds a problem at its place in the order of the file. One that is there already is not
+    /// added again: a section that stands for two has each of its mistakes once.
     pub fn push(&mut self, problem: Problem) {
         let order = |p: &Problem| (p.place.span.start, p.place.span.end);
         let at = self
             .items
             .partition_point(|old| order(old) <= order(&problem));
-        self.items.insert(at, problem);
+        let same_place = self.items[..at].iter().rev();
+        let mut same_place = same_place.take_while(|old| order(old) == order(&problem));
+        if !same_place.any(|old| *old == problem) {
+            self.items.insert(at, problem);
+        }
     }
 
     /// Name of the file, as given to the user.
@@ -267,12 +272,12 @@ mod tests {
             span: at..at + 1,
         };
         let mut problems = Problems::new("build.toml", "0123456789");
-        for at in [5, 1, 9, 5] {
-            problems.push(Problem::error(code::SYNTAX, &place(at), format!("{at}")));
+        for (at, message) in [(5, "5a"), (1, "1"), (9, "9"), (5, "5b"), (9, "9")] {
+            problems.push(Problem::error(code::SYNTAX, &place(at), message));
         }
         problems.push(Problem::warning(code::LICENSE_ODD, &place(0), "w"));
         let order: Vec<_> = problems.iter().map(|p| p.message.as_str()).collect();
-        assert_eq!(order, ["w", "1", "5", "5", "9"]);
+        assert_eq!(order, ["w", "1", "5a", "5b", "9"]);
         assert_eq!(problems.summary(), "4 errors and 1 warning in build.toml");
     }
 }

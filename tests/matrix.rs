@@ -3,7 +3,7 @@
 #[path = "common/kernel.rs"]
 mod kernel;
 
-use kernel_builder::kernel::{Backend, Bounds, Framework, Kernel, Torch};
+use kernel_builder::kernel::{Backend, Bounds, Dependency, Framework, Kernel, Torch, TorchNoarch};
 use kernel_builder::matrix::{self, Excluded, Matrix, Table, matrix};
 use kernel_builder::version::Version;
 
@@ -35,7 +35,7 @@ src = ["csrc/gpu.cu"]
     Sample::new(build_toml, &[("csrc/host.cpp", ""), ("csrc/gpu.cu", "")]).kernel()
 }
 
-/// The same for every backend: build.toml cannot ask for those that are not built yet.
+/// The same for every backend, as if there was a section for each.
 fn for_all() -> Kernel {
     let mut kernel = sample();
     kernel.backends = Backend::ALL.iter().copied().collect();
@@ -43,8 +43,10 @@ fn for_all() -> Kernel {
 }
 
 fn torch(kernel: &mut Kernel) -> &mut Torch {
-    let Framework::Torch(torch) = &mut kernel.framework;
-    torch
+    match &mut kernel.framework {
+        Framework::Torch(torch) => torch,
+        other => panic!("not a torch kernel: {other:?}"),
+    }
 }
 
 fn bounds(minver: &str, maxver: &str) -> Bounds {
@@ -286,4 +288,27 @@ fn names_in_the_table_of_this_program_are_unique() {
         names.dedup();
         assert_eq!(names.len(), count, "{names:?}");
     }
+}
+
+/// A kernel is right or wrong whatever can be built; what cannot be built yet is said here.
+#[test]
+fn what_cannot_be_built_yet_has_its_reason() {
+    let table = table(&["2.11 cpu x86_64-linux", "2.11 cuda 13.0 x86_64-linux"]);
+    let mut kernel = sample();
+    kernel.backends.insert(Backend::Rocm);
+    kernel.sections[0].depends.insert(Dependency::Cutlass4_0);
+    let built_partly = matrix(&kernel, &table);
+    assert_eq!(built(&built_partly), ["torch211-cxx11-cpu-x86_64-linux"]);
+    kernel.backends = [Backend::Rocm].into();
+    let built_nowhere = matrix(&kernel, &table);
+    kernel.framework = Framework::TorchNoarch(TorchNoarch {
+        pyext: Vec::new(),
+        cuda_capabilities: Vec::new(),
+        rocm_archs: Vec::new(),
+    });
+    kernel.backends = [Backend::Cpu, Backend::Tpu].into();
+    let noarch = matrix(&kernel, &table);
+    let reasons =
+        [&built_partly, &built_nowhere, &noarch].map(|matrix| matrix.reasons().join("\n"));
+    insta::assert_snapshot!("not-yet", reasons.join("\n\n"));
 }

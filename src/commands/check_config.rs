@@ -21,27 +21,30 @@ pub fn run(path: &Utf8Path, json: bool) -> Result<(), CommandError> {
     }
     print_problems(&loaded.warnings);
     let kernel = loaded.kernel;
-    let units = kernel.torch().units().count()
-        + kernel
-            .sections
-            .iter()
-            .map(|section| section.units().count())
-            .sum::<usize>();
     let backends: Vec<&str> = kernel
         .backends
         .iter()
         .map(|backend| backend.as_str())
         .collect();
     print(&format!(
-        "{} {}: edition 5, {}, {}, {}\n",
+        "{} {}: {}, {}, {}, {}\n",
         kernel.name.as_str(),
         kernel.version,
-        backends.join(" and "),
-        count(units, "source"),
+        loaded.edition,
+        in_words(&backends),
+        count(kernel.units().count(), "source"),
         count(matrix(&kernel, table()).variants.len(), "variant")
     ))
 }
 
 fn print_json(problems: &Problems) -> Result<(), CommandError> {
     print(&format!("{:#}\n", problems.to_json()))
+}
+
+/// "cpu", "cpu and cuda", "cpu, cuda and metal".
+fn in_words(backends: &[&str]) -> String {
+    match backends {
+        [many @ .., last] if !many.is_empty() => format!("{} and {last}", many.join(", ")),
+        few => few.concat(),
+    }
 }

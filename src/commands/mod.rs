@@ -56,7 +56,9 @@ pub enum CommandError {
     #[error("nothing to build: {why}")]
     #[diagnostic(
         code(variants::none),
-        help("change the bounds in build.toml, or `general.backends`")
+        help(
+            "`kernel-builder check-config` says whether build.toml is right; its bounds and `general.backends` choose what is built"
+        )
     )]
     NoVariants { why: String },
 

@@ -22,16 +22,12 @@ pub fn prepare(path: &Utf8Path) -> Result<Prepared, CommandError> {
     let kernel = loaded.kernel;
     let matrix = matrix(&kernel, table());
     if matrix.variants.is_empty() {
-        let mut why: Vec<String> = matrix
-            .excluded
-            .iter()
-            .map(|excluded| excluded.why.to_string())
-            .collect();
-        why.sort();
-        why.dedup();
         return Err(CommandError::NoVariants {
-            why: why.join("; "),
+            why: matrix.reasons().join("; "),
         });
+    }
+    for backend in &matrix.without_toolchain {
+        anstream::eprintln!("note: {backend} is left out: there is no toolchain for it yet");
     }
     let plan = plan(&kernel, &matrix, table())?;
     for note in &plan.notes {

@@ -1,4 +1,4 @@
-//! Checks of `general.backends` against the sections: which backends are built.
+//! Checks of `general.backends` against the framework and the sections.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,51 +9,36 @@ use crate::manifest::v5::BuildToml;
 use crate::manifest::{List, Spanned};
 use crate::problem::{Place, Problem, code};
 
-/// The backends that this version builds.
-pub(super) const BUILDABLE: [Backend; 2] = [Backend::Cpu, Backend::Cuda];
+/// The backends that a library behind TVM's interface can be made for.
+const TVM_FFI: [Backend; 3] = [Backend::Cpu, Backend::Cuda, Backend::Xpu];
 
-/// The listed backends, sorted out.
-#[derive(Debug, Default)]
-pub(super) struct Backends {
-    /// Listed and built.
-    pub built: BTreeSet<Backend>,
-    /// Listed, but this version cannot build them.
-    pub skipped: BTreeSet<Backend>,
-}
-
-pub(super) fn check(check: &mut Check, file: &BuildToml) -> Backends {
+pub(super) fn check(check: &mut Check, file: &BuildToml) -> BTreeSet<Backend> {
     let Some(listed) = &file.general.backends else {
-        return Backends::default();
+        return BTreeSet::new();
     };
     // Words that could not be read are not in the list; the section that goes with such a word
     // must not be blamed for it.
     let known = !check.is_blamed(&listed.place.key);
     let first = check.listed(listed, known);
-    let (built, skipped): (BTreeSet<_>, BTreeSet<_>) = first
-        .keys()
-        .copied()
-        .partition(|backend| BUILDABLE.contains(backend));
-    for backend in &skipped {
-        let sections = file.kernel.iter();
-        let names: Vec<_> = sections
-            .filter(|section| backend_of(section) == Some(*backend))
-            .map(|section| format!("`{}`", section.name.value))
-            .collect();
-        let fatal = built.is_empty() && known;
-        check.not_built(*backend, &first[backend], &names, fatal);
-    }
     if known && !first.is_empty() {
         check.sections_are_listed(file, &first, &listed.place);
+        check.options_are_listed(file, &first, &listed.place);
     }
-    // Another framework cannot be built at all, which is reported instead.
-    if file.torch.is_some() {
+    if let (None, Some(tvm_ffi)) = (&file.torch, &file.tvm_ffi) {
+        check.tvm_ffi_backends(&first, &tvm_ffi.place);
+    }
+    if file.torch.is_some() || file.tvm_ffi.is_some() {
         check.have_sections(file, &first);
     }
-    Backends { built, skipped }
+    first.into_keys().collect()
 }
 
 fn backend_of(section: &Section) -> Option<Backend> {
     section.backend.as_ref().map(|b| b.value.backend())
+}
+
+fn can_have_sections(backend: Backend) -> bool {
+    !matches!(backend, Backend::Cann | Backend::Neuron | Backend::Tpu)
 }
 
 impl Check {
@@ -91,26 +76,6 @@ impl Check {
         first
     }
 
-    fn not_built(&mut self, backend: Backend, place: &Place, sections: &[String], fatal: bool) {
-        let buildable = BUILDABLE.map(Backend::as_str).join(" and ");
-        let message = format!("this version does not build for {backend}");
-        let problem = match fatal {
-            true => Problem::error(code::BACKEND_NOT_BUILT, place, message)
-                .label("nothing is left to build")
-                .help(format!("add a backend that can be built: {buildable}")),
-            false => Problem::warning(code::BACKEND_NOT_BUILT, place, message)
-                .label(match sections {
-                    [] => "skipped".to_owned(),
-                    [one] => format!("skipped, with the section {one}"),
-                    many => format!("skipped, with the sections {}", many.join(", ")),
-                })
-                .help(format!(
-                    "nothing to do; this version builds for {buildable}"
-                )),
-        };
-        self.report(problem);
-    }
-
     fn sections_are_listed(
         &mut self,
         file: &BuildToml,
@@ -140,6 +105,58 @@ impl Check {
         }
     }
 
+    fn options_are_listed(
+        &mut self,
+        file: &BuildToml,
+        first: &BTreeMap<Backend, Place>,
+        list: &Place,
+    ) {
+        for (backend, options) in file.general.options() {
+            let Some(place) = &options.place else {
+                continue;
+            };
+            if first.contains_key(&backend) {
+                continue;
+            }
+            self.report(
+                Problem::warning(
+                    code::NO_EFFECT,
+                    place,
+                    format!(
+                        "`{}` has no effect: the kernel is not for {backend}",
+                        place.key
+                    ),
+                )
+                .label("ignored")
+                .related(list, "the backends of this kernel")
+                .help(format!(
+                    "remove the table, or add \"{backend}\" to that list"
+                )),
+            );
+        }
+    }
+
+    fn tvm_ffi_backends(&mut self, first: &BTreeMap<Backend, Place>, tvm_ffi: &Place) {
+        for (backend, place) in first {
+            if TVM_FFI.contains(backend) {
+                continue;
+            }
+            let words = TVM_FFI.map(Backend::as_str).join(", ");
+            self.report(
+                Problem::error(
+                    code::FRAMEWORK_BACKEND,
+                    place,
+                    format!("`[tvm-ffi]` kernels do not exist for {backend}"),
+                )
+                .label("not with this framework")
+                .related(tvm_ffi, "the framework")
+                .help(format!(
+                    "remove it from the list; `[tvm-ffi]` is for {words}"
+                )),
+            );
+        }
+    }
+
     fn have_sections(&mut self, file: &BuildToml, first: &BTreeMap<Backend, Place>) {
         // A section that could not be read may be the one that seems to be missing.
         let mut sections = file.kernel.iter();
@@ -149,9 +166,17 @@ impl Check {
         }
         for (backend, place) in first {
             let has_section = file.kernel.iter().any(|s| backend_of(s) == Some(*backend));
-            if has_section || !BUILDABLE.contains(backend) {
+            if has_section || self.is_blamed(&place.key) {
                 continue;
             }
+            let help = match can_have_sections(*backend) {
+                true => format!(
+                    "add a `[kernel.<name>]` section with `backend = \"{backend}\"`, or remove it from the list; a kernel that is Python on every backend has `[torch-noarch]` instead of `[torch]`"
+                ),
+                false => format!(
+                    "remove it from the list: kernels for {backend} are Python-only, with `[torch-noarch]`"
+                ),
+            };
             self.report(
                 Problem::error(
                     code::BACKEND_WITHOUT_SECTION,
@@ -159,9 +184,7 @@ impl Check {
                     format!("no kernel section is for {backend}"),
                 )
                 .label("nothing to compile for this backend")
-                .help(format!(
-                    "add a `[kernel.<name>]` section with `backend = \"{backend}\"`, or remove it from the list; Python-only backends cannot be built yet"
-                )),
+                .help(help),
             );
         }
     }

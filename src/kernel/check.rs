@@ -1,8 +1,13 @@
 //! What all checks share: where the kernel is, what was found, and the checks of plain strings.
 
+use std::collections::BTreeSet;
+use std::fmt;
+
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::Bounds;
+use super::framework::plain;
+use super::paths::Expect;
 use crate::manifest::{List, Spanned};
 use crate::problem::{Problem, Problems, code};
 use crate::version::Version;
@@ -11,6 +16,8 @@ use crate::version::Version;
 pub(super) struct Check {
     /// The kernel's directory.
     pub root: Utf8PathBuf,
+    /// Folders that are known to be inside the kernel once every link is followed.
+    pub inside: BTreeSet<Utf8PathBuf>,
     /// What was found so far, including the problems of the manifest.
     pub problems: Problems,
 }
@@ -19,6 +26,7 @@ impl Check {
     pub fn new(root: &Utf8Path, problems: Problems) -> Self {
         Self {
             root: root.to_owned(),
+            inside: BTreeSet::new(),
             problems,
         }
     }
@@ -29,10 +37,37 @@ impl Check {
 
     /// Whether something at or below the key path was reported already.
     pub fn is_blamed(&self, key: &str) -> bool {
-        self.problems.iter().any(|problem| {
+        // Which edition a file is of is no fault of the key that gave it away.
+        let mut faults = self.problems.iter().filter(|p| p.code != code::OLD_EDITION);
+        faults.any(|problem| {
             let rest = problem.place.key.strip_prefix(key);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
         })
+    }
+
+    /// Include directories.
+    pub fn include(&mut self, list: Option<&List<String>>) -> Vec<Utf8PathBuf> {
+        let include = self.paths(list, Expect::Directory);
+        let mut seen = BTreeSet::new();
+        for directory in &include {
+            self.once(seen.insert(&directory.value), directory);
+        }
+        plain(include)
+    }
+
+    /// Warns if an element of a list is not `new` in it. For lists where that does no harm.
+    pub fn once<T: fmt::Display>(&mut self, new: bool, written: &Spanned<T>) {
+        if !new {
+            self.report(
+                Problem::warning(
+                    code::LISTED_TWICE,
+                    &written.place,
+                    format!("`{}` is listed twice", written.value),
+                )
+                .label("again here")
+                .help("remove one of the two"),
+            );
+        }
     }
 
     /// A list of flags. They are data and may hold anything that a process argument can.

@@ -1,14 +1,13 @@
 //! Checks of the framework section.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8PathBuf;
 
-use super::backends::Backends;
 use super::check::Check;
 use super::paths::Expect;
 use super::source::Language;
-use super::{Backend, Framework, Torch};
+use super::{Backend, Framework, Torch, TorchNoarch, TvmFfi};
 use crate::manifest::framework::{self, StableAbi};
 use crate::manifest::v5::BuildToml;
 use crate::manifest::{List, Spanned};
@@ -18,29 +17,22 @@ use crate::version::Version;
 /// Extensions of the Python files to install when `pyext` is not given.
 const PYEXT: [&str; 2] = ["py", "pyi"];
 
-pub(super) fn check(check: &mut Check, file: &BuildToml, backends: &Backends) -> Option<Framework> {
-    let noarch = file.torch_noarch.as_ref().map(|f| &f.place);
-    let tvm_ffi = file.tvm_ffi.as_ref().map(|f| &f.place);
-    let present: Vec<_> = [noarch, tvm_ffi].into_iter().flatten().collect();
-    // Two sections at once have been reported as such.
-    if let (None, [place]) = (&file.torch, &present[..]) {
-        check.report(
-            Problem::error(
-                code::FRAMEWORK_NOT_BUILT,
-                place,
-                format!("this version does not build `[{}]` kernels", place.key),
-            )
-            .label("cannot be built yet")
-            .help("this version builds `[torch]` kernels only"),
-        );
+pub(super) fn check(
+    check: &mut Check,
+    file: &BuildToml,
+    backends: &BTreeSet<Backend>,
+) -> Option<Framework> {
+    // More than one section has been reported as such.
+    if let Some(Spanned { value, place }) = &file.torch {
+        let torch = check.torch(value, place, file, backends);
+        return Some(Framework::Torch(torch));
     }
-    let torch = file.torch.as_ref()?;
-    Some(Framework::Torch(check.torch(
-        &torch.value,
-        &torch.place,
-        file,
-        backends,
-    )))
+    if let Some(Spanned { value, place }) = &file.tvm_ffi {
+        let tvm_ffi = check.tvm_ffi(value, place, file, backends);
+        return Some(Framework::TvmFfi(tvm_ffi));
+    }
+    let noarch = file.torch_noarch.as_ref()?;
+    Some(Framework::TorchNoarch(check.noarch(noarch, file, backends)))
 }
 
 impl Check {
@@ -49,92 +41,204 @@ impl Check {
         torch: &framework::Torch,
         place: &Place,
         file: &BuildToml,
-        backends: &Backends,
+        backends: &BTreeSet<Backend>,
     ) -> Torch {
-        let src = self.paths(torch.src.as_ref(), Expect::File);
-        self.sources_once(&src);
-        self.sources_compile(&src, &backends.built);
-        if !file.kernel.is_empty() {
-            self.binding(&src, torch.src.as_ref(), place);
-        }
-        let include = self.paths(torch.include.as_ref(), Expect::Directory);
-        let stable_abi = torch.stable_abi.as_ref();
+        let bounds = self.bounds(torch.minver.as_ref(), torch.maxver.as_ref());
         Torch {
-            src: plain(src),
-            pyext: match &torch.pyext {
-                None => PYEXT.map(str::to_owned).to_vec(),
-                Some(list) => list.value.iter().map(|ext| ext.value.clone()).collect(),
-            },
-            include: plain(include),
-            bounds: self.bounds(torch.minver.as_ref(), torch.maxver.as_ref()),
-            stable_abi: stable_abi
-                .map(|abi| self.stable_abi(&abi.value, backends))
+            src: self.binding(torch.src.as_ref(), place, file, backends),
+            pyext: self.pyext(torch.pyext.as_ref()),
+            include: self.include(torch.include.as_ref()),
+            stable_abi: torch
+                .stable_abi
+                .as_ref()
+                .map(|abi| self.stable_abi(&abi.value, backends, torch.maxver.as_ref()))
                 .unwrap_or_default(),
+            bounds,
             cxx_flags: self.flags(torch.cxx_flags.as_ref()),
         }
     }
 
-    /// The operators of the sections are reached only through a binding that is compiled.
-    fn binding(
+    fn tvm_ffi(
         &mut self,
-        src: &[Spanned<Utf8PathBuf>],
-        written: Option<&List<String>>,
-        torch: &Place,
-    ) {
-        let compiled = src.iter().any(|path| Language::of(&path.value).is_some());
-        let key = format!("{}.src", torch.key);
-        if compiled || self.is_blamed(&key) {
-            return;
+        tvm_ffi: &framework::TvmFfi,
+        place: &Place,
+        file: &BuildToml,
+        backends: &BTreeSet<Backend>,
+    ) -> TvmFfi {
+        TvmFfi {
+            src: self.binding(tvm_ffi.src.as_ref(), place, file, backends),
+            pyext: self.pyext(tvm_ffi.pyext.as_ref()),
+            include: self.include(tvm_ffi.include.as_ref()),
+            cxx_flags: self.flags(tvm_ffi.cxx_flags.as_ref()),
         }
-        let place = match written {
-            Some(list) => list.place.clone(),
-            None => Place {
-                key,
-                span: torch.span.clone(),
-            },
-        };
-        self.report(
-            Problem::error(
-                code::NO_BINDING,
-                &place,
-                format!("`{}` has no source to compile", place.key),
-            )
-            .label("the binding is missing")
-            .help("list the source that registers the operators with torch"),
-        );
     }
 
-    fn stable_abi(&mut self, abi: &StableAbi, backends: &Backends) -> BTreeMap<Backend, Version> {
-        let versions = match abi {
-            StableAbi::All(version) => {
-                let Some(version) = self.minor(Some(version)) else {
-                    return BTreeMap::new();
-                };
-                let built = backends.built.iter();
-                return built.map(|backend| (*backend, version.clone())).collect();
-            }
-            StableAbi::PerBackend(versions) => versions,
-        };
-        let mut checked = BTreeMap::new();
-        for (backend, version) in versions {
-            let minor = self.minor(Some(version));
-            if backends.built.contains(&backend.value) {
-                checked.extend(minor.map(|minor| (backend.value, minor)));
-            } else if !backends.skipped.contains(&backend.value)
+    fn noarch(
+        &mut self,
+        noarch: &Spanned<framework::TorchNoarch>,
+        file: &BuildToml,
+        backends: &BTreeSet<Backend>,
+    ) -> TorchNoarch {
+        let Spanned { value, place } = noarch;
+        if let Some(section) = file.kernel.first() {
+            self.report(
+                Problem::error(
+                    code::SECTIONS_OF_NOARCH,
+                    &section.name.place,
+                    "a Python-only kernel has no kernel sections",
+                )
+                .label("compiled")
+                .related(place, "says that nothing is compiled")
+                .help("write `[torch]` instead of `[torch-noarch]`, or remove the sections"),
+            );
+        }
+        let lists = [
+            (Backend::Cuda, value.cuda_capabilities.as_ref()),
+            (Backend::Rocm, value.rocm_archs.as_ref()),
+        ];
+        for (backend, list) in lists {
+            if let Some(list) = list
+                && !backends.contains(&backend)
                 && !self.is_blamed("general.backends")
             {
+                let message = format!(
+                    "`{}` has no effect: the kernel is not for {backend}",
+                    list.place.key
+                );
                 self.report(
-                    Problem::warning(
-                        code::STABLE_ABI_UNUSED,
-                        &backend.place,
-                        format!("`{}` is not one of `general.backends`", backend.value),
-                    )
-                    .label("ignored")
-                    .help("remove the entry, or add the backend to that list"),
+                    Problem::warning(code::NO_EFFECT, &list.place, message)
+                        .label("ignored")
+                        .help(format!(
+                            "remove it, or add \"{backend}\" to `general.backends`"
+                        )),
                 );
             }
         }
-        checked
+        TorchNoarch {
+            pyext: self.pyext(value.pyext.as_ref()),
+            cuda_capabilities: self.capabilities(value.cuda_capabilities.as_ref()),
+            rocm_archs: self.rocm_archs(value.rocm_archs.as_ref()),
+        }
+    }
+
+    /// Extensions as they stand after the dot of a file name.
+    fn pyext(&mut self, list: Option<&List<String>>) -> Vec<String> {
+        let Some(list) = list else {
+            return PYEXT.map(str::to_owned).to_vec();
+        };
+        for Spanned { value, place } in &list.value {
+            let bare = value.trim_start_matches('.');
+            let odd = |c: char| c == '/' || c.is_control();
+            if bare == value && !value.is_empty() && !value.contains(odd) {
+                continue;
+            }
+            let help = match bare.is_empty() || bare.contains(odd) {
+                true => "write the extension alone, like \"py\"".to_owned(),
+                false => format!("write \"{bare}\""),
+            };
+            self.report(
+                Problem::error(
+                    code::PYEXT,
+                    place,
+                    format!("{value:?} is not the extension of a file name"),
+                )
+                .label("no dot, no folder")
+                .help(help),
+            );
+        }
+        list.value.iter().map(|ext| ext.value.clone()).collect()
+    }
+
+    /// Sources of the binding. The operators of the sections are reached only through it.
+    fn binding(
+        &mut self,
+        written: Option<&List<String>>,
+        framework: &Place,
+        file: &BuildToml,
+        backends: &BTreeSet<Backend>,
+    ) -> Vec<Utf8PathBuf> {
+        let src = self.paths(written, Expect::File);
+        self.sources_once(&src);
+        self.sources_compile(&src, backends);
+        let compiled = src.iter().any(|path| Language::of(&path.value).is_some());
+        let key = format!("{}.src", framework.key);
+        if !(compiled || file.kernel.is_empty() || self.is_blamed(&key)) {
+            let place = match written {
+                Some(list) => list.place.clone(),
+                None => Place {
+                    key,
+                    span: framework.span.clone(),
+                },
+            };
+            self.report(
+                Problem::error(
+                    code::NO_BINDING,
+                    &place,
+                    format!("`{}` has no source to compile", place.key),
+                )
+                .label("the binding is missing")
+                .help("list the source that makes the functions of the kernel known to Python"),
+            );
+        }
+        plain(src)
+    }
+
+    fn stable_abi(
+        &mut self,
+        abi: &StableAbi,
+        backends: &BTreeSet<Backend>,
+        maxver: Option<&Spanned<Version>>,
+    ) -> BTreeMap<Backend, Version> {
+        match abi {
+            StableAbi::All(version) => {
+                let Some(minor) = self.abi(version, maxver) else {
+                    return BTreeMap::new();
+                };
+                let each = backends.iter();
+                each.map(|backend| (*backend, minor.clone())).collect()
+            }
+            StableAbi::PerBackend(versions) => {
+                let mut checked = BTreeMap::new();
+                for (backend, version) in versions {
+                    let minor = self.abi(version, maxver);
+                    if backends.contains(&backend.value) {
+                        checked.extend(minor.map(|minor| (backend.value, minor)));
+                    } else if !self.is_blamed("general.backends") {
+                        self.report(
+                            Problem::warning(
+                                code::STABLE_ABI_UNUSED,
+                                &backend.place,
+                                format!("`{}` is not one of `general.backends`", backend.value),
+                            )
+                            .label("ignored")
+                            .help("remove the entry, or add the backend to that list"),
+                        );
+                    }
+                }
+                checked
+            }
+        }
+    }
+
+    /// A stable ABI, which no torch older than it has.
+    fn abi(
+        &mut self,
+        abi: &Spanned<Version>,
+        maxver: Option<&Spanned<Version>>,
+    ) -> Option<Version> {
+        if let Some(max) = maxver.filter(|max| max.value < abi.value) {
+            let message = format!(
+                "no torch is at least {}, which has this stable ABI, and at most {}",
+                abi.value, max.value
+            );
+            self.report(
+                Problem::error(code::BOUNDS, &abi.place, message)
+                    .label("above the newest torch")
+                    .related(&max.place, "the maximum")
+                    .help("use an older stable ABI, or allow newer releases of torch"),
+            );
+        }
+        self.minor(Some(abi))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Checks of `[general]`, without the backends.
 
+use std::collections::BTreeSet;
+
 use super::check::Check;
 use super::python_depends::{self, PythonDependency};
 use super::{
@@ -21,8 +23,15 @@ pub(super) struct General {
     pub cuda: Bounds,
 }
 
-pub(super) fn check(check: &mut Check, general: &v5::General) -> Option<General> {
-    let name = general.name.as_ref().and_then(|name| check.name(name));
+pub(super) fn check(check: &mut Check, file: &v5::BuildToml) -> Option<General> {
+    let general = &file.general;
+    let packages = match (&file.torch, &file.tvm_ffi) {
+        (None, Some(_)) => "tvm-ffi-ext",
+        _ => "torch-ext",
+    };
+
+    let name = general.name.as_ref();
+    let name = name.and_then(|name| check.name(name, packages));
     if let Some(license) = &general.license {
         check.license(license);
     }
@@ -50,18 +59,9 @@ pub(super) fn check(check: &mut Check, general: &v5::General) -> Option<General>
     })
 }
 
-/// The tables `[general.<backend>]`.
-fn tables(general: &v5::General) -> [(Backend, &v5::BackendOptions); 4] {
-    [
-        (Backend::Cuda, &general.cuda),
-        (Backend::Neuron, &general.neuron),
-        (Backend::Tpu, &general.tpu),
-        (Backend::Xpu, &general.xpu),
-    ]
-}
-
 impl Check {
-    fn name(&mut self, written: &Spanned<String>) -> Option<KernelName> {
+    /// The name of the kernel, whose package is in the folder `packages`.
+    fn name(&mut self, written: &Spanned<String>, packages: &str) -> Option<KernelName> {
         let name = match written.value.parse::<KernelName>() {
             Ok(name) => name,
             Err(error) => {
@@ -78,7 +78,7 @@ impl Check {
                 return None;
             }
         };
-        let init = format!("torch-ext/{}/__init__.py", name.python_name());
+        let init = format!("{packages}/{}/__init__.py", name.python_name());
         if !self.root.join(&init).is_file() {
             self.report(
                 Problem::error(
@@ -91,28 +91,6 @@ impl Check {
             );
         }
         Some(name)
-    }
-
-    fn license(&mut self, license: &Spanned<String>) {
-        let text = &license.value;
-        let spdx = |c: char| c.is_ascii_alphanumeric() || "+-.() ".contains(c);
-        if text.trim().is_empty() {
-            self.report(
-                Problem::error(code::LICENSE_EMPTY, &license.place, "the license is empty")
-                    .label("empty")
-                    .help("name the license, for example \"Apache-2.0\""),
-            );
-        } else if !text.chars().all(spdx) {
-            self.report(
-                Problem::warning(
-                    code::LICENSE_ODD,
-                    &license.place,
-                    "the license does not look like an SPDX expression",
-                )
-                .label("has characters that no SPDX expression has")
-                .help("use an identifier such as \"Apache-2.0\" or \"MIT\""),
-            );
-        }
     }
 
     fn git_url(&mut self, url: Option<&Spanned<String>>) -> Option<GitUrl> {
@@ -164,7 +142,8 @@ impl Check {
     fn kernel_depends(&mut self, general: &v5::General) -> Depends<KernelDependency> {
         Depends {
             general: self.kernel_list(general.kernel_depends.as_ref()),
-            backend: tables(general)
+            backend: general
+                .options()
                 .into_iter()
                 .map(|(of, table)| (of, self.kernel_list(table.kernel_depends.as_ref())))
                 .filter(|(_, list)| !list.is_empty())
@@ -174,10 +153,12 @@ impl Check {
 
     fn kernel_list(&mut self, list: Option<&List<v5::KernelDependency>>) -> Vec<KernelDependency> {
         let list: &[_] = list.map_or(&[], |list| &list.value);
+        let mut seen = BTreeSet::new();
         list.iter()
             .map(|dependency| {
                 let v5::KernelDependency { repo_id, pin } = &dependency.value;
                 self.repo_id(repo_id);
+                self.once(seen.insert(&repo_id.value), repo_id);
                 if matches!(pin, KernelPin::Revision(revision) if revision.trim().is_empty()) {
                     self.report(
                         Problem::error(
@@ -200,7 +181,8 @@ impl Check {
     fn python_depends(&mut self, general: &v5::General) -> Depends<PythonDependency> {
         Depends {
             general: self.python_list(None, general.python_depends.as_ref()),
-            backend: tables(general)
+            backend: general
+                .options()
                 .into_iter()
                 .map(|(of, table)| {
                     (
@@ -219,8 +201,10 @@ impl Check {
         list: Option<&List<String>>,
     ) -> Vec<PythonDependency> {
         let list: &[_] = list.map_or(&[], |list| &list.value);
+        let mut seen = BTreeSet::new();
         list.iter()
             .filter_map(|name| {
+                self.once(seen.insert(&name.value), name);
                 let known = python_depends::known(backend);
                 let found = known.iter().find(|p| p.name == name.value).copied();
                 if found.is_none() {

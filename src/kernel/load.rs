@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use thiserror::Error;
 
 use super::Kernel;
-use crate::manifest::{FILE_NAME, Manifest, locate};
+use crate::manifest::{Edition, FILE_NAME, Manifest, locate};
 use crate::problem::Problems;
 
 /// A kernel that may be built, and what its author should still know.
@@ -14,6 +14,8 @@ use crate::problem::Problems;
 pub struct Loaded {
     /// The kernel.
     pub kernel: Kernel,
+    /// The edition of its build.toml.
+    pub edition: Edition,
     /// Problems of which none is an error; often empty.
     pub warnings: Problems,
 }
@@ -63,7 +65,14 @@ pub(super) fn load(path: &Utf8Path) -> Result<Loaded, LoadError> {
     })?;
     let manifest = Manifest::read(file.as_str(), &bytes);
     match Kernel::check(&manifest, &root) {
-        (Some(kernel), warnings) => Ok(Loaded { kernel, warnings }),
+        (Some(kernel), warnings) => Ok(Loaded {
+            kernel,
+            // A file without a known edition gives no kernel.
+            edition: manifest
+                .edition
+                .map_or(Edition::V5, |detected| detected.edition),
+            warnings,
+        }),
         (None, problems) => Err(LoadError::Problems(Box::new(problems))),
     }
 }

@@ -49,7 +49,12 @@ impl Check {
         normalise(&written.value).ok()
     }
 
-    fn on_disk(&self, path: &Utf8Path, place: &Place, expect: Expect) -> Result<(), Box<Problem>> {
+    fn on_disk(
+        &mut self,
+        path: &Utf8Path,
+        place: &Place,
+        expect: Expect,
+    ) -> Result<(), Box<Problem>> {
         let full = self.root.join(path);
         let metadata = full.metadata().map_err(|error| {
             let problem = Problem::error(
@@ -71,12 +76,7 @@ impl Check {
                     }),
             )
         })?;
-        // A link may lead anywhere; what it leads to must be part of what is built.
-        let real = full.canonicalize_utf8().ok();
-        let root = self.root.canonicalize_utf8().ok();
-        if let (Some(real), Some(root)) = (real, root)
-            && !real.starts_with(root)
-        {
+        if self.leads_out(path) {
             return Err(Box::new(
                 Problem::error(
                     code::PATH_ESCAPES,
@@ -105,6 +105,30 @@ impl Check {
                 .label(format!("this is {what}"))
                 .help(cure),
         ))
+    }
+
+    /// Whether a path that exists is outside of the kernel once every link is followed: what it
+    /// leads to must be part of what is built. Following links is slow, so it is done once for
+    /// the files of a folder, of which those that are links themselves are followed each.
+    fn leads_out(&mut self, path: &Utf8Path) -> bool {
+        let full = self.root.join(path);
+        let is_link = full.symlink_metadata().is_ok_and(|m| m.is_symlink());
+        let (followed, folder) = match path.parent() {
+            Some(folder) if !is_link => (self.root.join(folder), folder),
+            _ => (full, path),
+        };
+        if self.inside.contains(folder) {
+            return false;
+        }
+        let real = followed.canonicalize_utf8().ok();
+        let root = self.root.canonicalize_utf8().ok();
+        let out = real
+            .zip(root)
+            .is_some_and(|(real, root)| !real.starts_with(root));
+        if !out {
+            self.inside.insert(folder.to_owned());
+        }
+        out
     }
 
     /// The path in the same directory whose name is nearest.

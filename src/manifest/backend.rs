@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-use super::value::{FromValue, Reader, Value, one_of};
+use super::reader::Reader;
+use super::value::{FromValue, Value, one_of};
 
 macro_rules! words {
     ($(#[$doc:meta])* $type:ident, $what:literal; $(#[doc = $variant_doc:literal] $variant:ident = $word:literal,)*) => {
@@ -56,6 +57,8 @@ macro_rules! words {
     };
 }
 
+pub(super) use words;
+
 words! {
     /// What a kernel runs on.
     Backend, "backend";
@@ -102,4 +105,24 @@ words! {
     MetalCpp = "metal-cpp",
     /// The headers of PyTorch.
     Torch = "torch",
+}
+
+/// A dependency in the words of the formats before v4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct OldDependency(pub Dependency);
+
+impl FromValue for OldDependency {
+    fn from_value(value: &Value<'_>, reader: &Reader) -> Option<Self> {
+        match value.as_str() {
+            // Renamed in v4.
+            Some("cutlass_sycl") => Some(Self(Dependency::SyclTla)),
+            _ => Dependency::from_value(value, reader).map(Self),
+        }
+    }
+}
+
+impl From<OldDependency> for Dependency {
+    fn from(old: OldDependency) -> Self {
+        old.0
+    }
 }

@@ -3,9 +3,11 @@
 use schemars::JsonSchema;
 
 use super::backend::Backend;
+use super::reader::Reader;
 use super::schema;
 use super::table::Table;
-use super::value::{FromValue, List, Reader, Spanned, Value, one_of};
+use super::value::{FromValue, List, Spanned, Value, one_of};
+use crate::problem::{Place, Problem, code};
 use crate::version::Version;
 
 /// A kernel with a C++ binding for torch.
@@ -44,8 +46,10 @@ pub struct TorchNoarch {
     /// Extensions of the Python files to install.
     pub pyext: Option<List<String>>,
     /// GPU capabilities to state in the metadata.
+    #[schemars(transform = schema::capabilities)]
     pub cuda_capabilities: Option<List<String>>,
     /// GPU architectures to state in the metadata.
+    #[schemars(transform = schema::architectures)]
     pub rocm_archs: Option<List<String>>,
 }
 
@@ -63,20 +67,42 @@ pub struct TvmFfi {
     pub cxx_flags: Option<List<String>>,
 }
 
-impl FromValue for Torch {
-    fn from_value(value: &Value<'_>, reader: &Reader) -> Option<Self> {
-        let mut table = value.table(reader)?;
-        let torch = Self {
+impl Torch {
+    /// The keys of v2 and v3, which are part of every later edition.
+    pub(super) fn read_plain(table: &mut Table<'_, '_>) -> Self {
+        Self {
             src: table.optional("src"),
             pyext: table.optional("pyext"),
             include: table.optional("include"),
             minver: table.optional("minver"),
             maxver: table.optional("maxver"),
+            stable_abi: None,
+            cxx_flags: None,
+        }
+    }
+
+    /// The keys of v4, whose stable ABI is one for every backend.
+    pub(super) fn read_v4(table: &mut Table<'_, '_>) -> Self {
+        let plain = Self::read_plain(table);
+        let version: Option<Spanned<Version>> = table.optional("stable-abi");
+        Self {
+            stable_abi: version.map(|version| Spanned {
+                place: version.place.clone(),
+                value: StableAbi::All(version),
+            }),
+            cxx_flags: table.optional("cxx-flags"),
+            ..plain
+        }
+    }
+
+    /// The keys of edition 5.
+    pub(super) fn read(table: &mut Table<'_, '_>) -> Self {
+        let plain = Self::read_plain(table);
+        Self {
             stable_abi: table.optional("stable-abi"),
             cxx_flags: table.optional("cxx-flags"),
-        };
-        table.finish();
-        Some(torch)
+            ..plain
+        }
     }
 }
 
@@ -114,16 +140,14 @@ impl FromValue for StableAbi {
     }
 }
 
-impl FromValue for TorchNoarch {
-    fn from_value(value: &Value<'_>, reader: &Reader) -> Option<Self> {
-        let mut table = value.table(reader)?;
-        let noarch = Self {
+impl TorchNoarch {
+    /// The keys of v4 and of edition 5.
+    pub(super) fn read(table: &mut Table<'_, '_>) -> Self {
+        Self {
             pyext: table.optional("pyext"),
-            cuda_capabilities: either(&mut table, "cuda-capabilities", "cuda_capabilities"),
-            rocm_archs: either(&mut table, "rocm-archs", "rocm_archs"),
-        };
-        table.finish();
-        Some(noarch)
+            cuda_capabilities: either(table, "cuda-capabilities", "cuda_capabilities"),
+            rocm_archs: either(table, "rocm-archs", "rocm_archs"),
+        }
     }
 }
 
@@ -136,16 +160,63 @@ fn either<T: FromValue>(
     table.optional(documented).or_else(|| table.optional(used))
 }
 
-impl FromValue for TvmFfi {
-    fn from_value(value: &Value<'_>, reader: &Reader) -> Option<Self> {
-        let mut table = value.table(reader)?;
-        let tvm_ffi = Self {
+impl TvmFfi {
+    /// The keys of v3, which are part of every later edition.
+    pub(super) fn read_plain(table: &mut Table<'_, '_>) -> Self {
+        Self {
             src: table.required("src", "add `src = [\"binding.cpp\"]`"),
             include: table.optional("include"),
             pyext: table.optional("pyext"),
-            cxx_flags: table.optional("cxx-flags"),
-        };
-        table.finish();
-        Some(tvm_ffi)
+            cxx_flags: None,
+        }
     }
+
+    /// The keys of v4 and of edition 5.
+    pub(super) fn read(table: &mut Table<'_, '_>) -> Self {
+        let plain = Self::read_plain(table);
+        Self {
+            cxx_flags: table.optional("cxx-flags"),
+            ..plain
+        }
+    }
+}
+
+/// There must be exactly one framework section, however well it can be read.
+pub(super) fn exactly_one(root: &mut Table<'_, '_>, reader: &Reader) {
+    let [first, ..] = at_most_one(root, reader);
+    if first.is_some() || NAMES.iter().any(|name| reader.is_on_broken_line(name)) {
+        return;
+    }
+    reader.report(no_framework(&Place::default()));
+}
+
+const NAMES: [&str; 3] = ["torch", "torch-noarch", "tvm-ffi"];
+
+/// The framework sections in the order of the file; all but the first are reported.
+pub(super) fn at_most_one(root: &mut Table<'_, '_>, reader: &Reader) -> [Option<Place>; 3] {
+    let mut present = NAMES.map(|name| root.value(name).map(|value| value.place));
+    present.sort_by_key(|place| place.as_ref().map_or(usize::MAX, |place| place.span.start));
+    if let [Some(first), others @ ..] = &present {
+        for place in others.iter().flatten() {
+            let (one, other) = (&first.key, &place.key);
+            reader.report(
+                Problem::error(
+                    code::TWO_FRAMEWORKS,
+                    place,
+                    format!("`[{other}]` and `[{one}]` exclude each other"),
+                )
+                .label("second framework section")
+                .related(first, "first framework section")
+                .help("keep one of the two sections"),
+            );
+        }
+    }
+    present
+}
+
+/// The problem that a kernel with sections says nothing of its binding.
+pub(super) fn no_framework(place: &Place) -> Problem {
+    Problem::error(code::NO_FRAMEWORK, place, "there is no framework section").help(
+        "add `[torch]` for a kernel with a C++ binding, `[torch-noarch]` for a Python-only one, or `[tvm-ffi]`",
+    )
 }

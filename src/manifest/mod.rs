@@ -2,15 +2,22 @@
 //! decides whether a value makes sense; that is the business of [`crate::kernel`].
 //!
 //! Each edition of the format is a sibling module with its own types and its own variant of
-//! [`Body`]. An edition is chosen by `general.edition` alone, never by trying one after the
-//! other, because then a typo in one edition is reported as a mistake in another.
+//! [`Body`]; [`detect`] chooses. What editions have in common is read by the same code.
+//! [`Body::upgrade`] gives the form of edition 5, which is all that later stages look at.
 
 pub mod backend;
+pub mod detect;
 pub mod framework;
+pub mod reader;
 pub mod schema;
 pub mod section;
 mod syntax;
 pub mod table;
+pub mod upgrade;
+pub mod v1;
+pub mod v2;
+pub mod v3;
+pub mod v4;
 pub mod v5;
 pub mod value;
 
@@ -19,10 +26,12 @@ use sha2::{Digest, Sha256};
 use toml::de::DeTable;
 
 pub use self::backend::{Backend, Dependency};
+pub use self::detect::{Detected, Edition};
 pub use self::value::{List, Spanned};
 
+use self::detect::detect;
+use self::reader::Reader;
 use self::table::Table;
-use self::value::{FromValue, Reader};
 use crate::problem::suggest::nearest;
 use crate::problem::{Place, Problem, Problems, code};
 
@@ -35,6 +44,8 @@ pub struct Manifest {
     /// The content, as far as it could be read. `None` if the text is not TOML or of an edition
     /// that cannot be read; [`Manifest::problems`] then says why.
     pub body: Option<Body>,
+    /// Which edition it was read as, and why. `None` if that is not known.
+    pub edition: Option<Detected>,
     /// What is wrong with the form of the file.
     pub problems: Problems,
     /// SHA-256 of the exact bytes of the file, in lower-case hexadecimal.
@@ -44,8 +55,16 @@ pub struct Manifest {
 /// The content of a build.toml, by edition.
 #[derive(Debug, Clone)]
 pub enum Body {
+    /// Spring 2025, and what was before.
+    V1(Box<v1::BuildToml>),
+    /// Most of 2025.
+    V2(Box<v2::BuildToml>),
+    /// Early 2026.
+    V3(Box<v3::BuildToml>),
+    /// Spring 2026.
+    V4(Box<v4::BuildToml>),
     /// Edition 5.
-    V5(v5::BuildToml),
+    V5(Box<v5::BuildToml>),
 }
 
 impl Manifest {
@@ -55,8 +74,9 @@ impl Manifest {
         let sha256 = crate::hex(&Sha256::digest(bytes));
         let text = String::from_utf8_lossy(bytes);
         let mut problems = Problems::new(name, text.as_ref());
+        let mut edition = None;
         let body = match std::str::from_utf8(bytes) {
-            Ok(text) => parse(text, &mut problems),
+            Ok(text) => parse(text, &mut problems, &mut edition),
             Err(error) => {
                 // The replacement character stands at the same offset as the first bad byte.
                 let start = error.valid_up_to();
@@ -74,6 +94,7 @@ impl Manifest {
         };
         Self {
             body,
+            edition,
             problems,
             sha256,
         }
@@ -100,12 +121,12 @@ pub fn locate(path: &Utf8Path) -> (Utf8PathBuf, Utf8PathBuf) {
     (root, path.to_owned())
 }
 
-fn parse(text: &str, problems: &mut Problems) -> Option<Body> {
+fn parse(text: &str, problems: &mut Problems, edition: &mut Option<Detected>) -> Option<Body> {
     let parsed = syntax::parse(text, problems)?;
     let reader = Reader::new(parsed.broken_lines);
     let (table, errors) = DeTable::parse_recoverable(&parsed.text);
     let body = match errors.is_empty() {
-        true => read_body(table.get_ref(), &reader),
+        true => read_body(table.get_ref(), &reader, edition),
         false => None,
     };
     for problem in reader.into_problems() {
@@ -115,36 +136,31 @@ fn parse(text: &str, problems: &mut Problems) -> Option<Body> {
     body.filter(|_| parsed.whole)
 }
 
-fn read_body<'t>(toml: &'t DeTable<'t>, reader: &Reader) -> Option<Body> {
-    let mut root = Table::new(toml, Place::default(), reader);
-    let Some(general) = root.value("general") else {
+fn read_body<'t>(
+    toml: &'t DeTable<'t>,
+    reader: &Reader,
+    edition: &mut Option<Detected>,
+) -> Option<Body> {
+    let root = Table::new(toml, Place::default(), reader);
+    let Some(general) = root.peek("general") else {
         reader.report(no_general(&root));
         return None;
     };
-    let mut probe = general.table(reader)?;
-    let Some(value) = probe.value("edition") else {
-        let place = Place {
-            key: "general.edition".to_owned(),
-            span: probe.place.span.clone(),
-        };
-        reader.report(edition_error(
-            &place,
-            "the file has no `general.edition`, so it was written for an older format",
-            "no `edition` here",
-        ));
-        return None;
-    };
-    let edition = u64::from_value(&value, reader)?;
-    if edition != v5::EDITION {
-        let message = format!("the file is of edition {edition}");
-        reader.report(edition_error(
-            &value.place,
-            &message,
-            "this edition cannot be read",
-        ));
-        return None;
+    general.table(reader)?;
+    let detected = detect(&root, &general.place, reader)?;
+    if detected.edition != Edition::V5 {
+        reader.report(detected.warning());
+        reader.set_format(detected.edition.name());
     }
-    Some(Body::V5(v5::BuildToml::read(root, reader)))
+    let body = match detected.edition {
+        Edition::V1 => Body::V1(Box::new(v1::BuildToml::read(root, reader))),
+        Edition::V2 => Body::V2(Box::new(v2::BuildToml::read(root, reader))),
+        Edition::V3 => Body::V3(Box::new(v3::BuildToml::read(root, reader))),
+        Edition::V4 => Body::V4(Box::new(v4::BuildToml::read(root, reader))),
+        Edition::V5 => Body::V5(Box::new(v5::BuildToml::read(root, reader))),
+    };
+    *edition = Some(detected);
+    Some(body)
 }
 
 /// Without `[general]` the edition, and with it every other key, is unknown.
@@ -169,10 +185,4 @@ fn no_general(root: &Table<'_, '_>) -> Problem {
             table::missing("general", &place, cure)
         }
     }
-}
-
-fn edition_error(place: &Place, message: &str, label: &str) -> Problem {
-    Problem::error(code::EDITION, place, message)
-        .label(label)
-        .help("only edition 5 is read so far: write `edition = 5` in `[general]` and follow that format")
 }

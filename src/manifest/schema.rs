@@ -16,8 +16,7 @@ use super::framework::StableAbi;
 use super::section::{Section, SectionBackend};
 use super::v5::{BackendOptions, BuildToml, EDITION, KernelDependency};
 use super::value::Spanned;
-use crate::kernel::capability::KNOWN;
-use crate::kernel::python_depends;
+use crate::kernel::{python_depends, rocm_arch};
 use crate::version::Version;
 
 /// The JSON Schema of a build.toml of edition 5.
@@ -170,14 +169,24 @@ pub(super) fn both_spellings(schema: &mut Schema) {
     });
 }
 
-/// `cuda-capabilities`: each known one, also with PTX.
+/// NVIDIA capabilities: a number, what it is limited to, and PTX. Which ones there are depends on the toolkits.
 pub(super) fn capabilities(schema: &mut Schema) {
-    let ptx = KNOWN.iter().map(|number| format!("{number}+PTX"));
-    let all: Vec<String> = KNOWN.iter().map(|n| n.to_string()).chain(ptx).collect();
-    let mut list = schema.clone().to_value();
-    words(&mut list, &all);
-    if let Ok(list) = Schema::try_from(list) {
-        *schema = list;
+    elements(
+        schema,
+        "pattern",
+        json!(r"^[1-9][0-9]?\.[0-9][af]?(\+PTX)?$"),
+    );
+}
+
+/// AMD architectures.
+pub(super) fn architectures(schema: &mut Schema) {
+    elements(schema, "enum", json!(rocm_arch::KNOWN));
+}
+
+/// What holds for each element of a list.
+fn elements(schema: &mut Schema, word: &str, rule: Value) {
+    if let Some(Value::Object(items)) = schema.get_mut("items") {
+        items.insert(word.to_owned(), rule);
     }
 }
 

@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 
 use super::backend::{Backend, Dependency};
+use super::reader::Reader;
 use super::schema;
 use super::table::Table;
-use super::value::{List, Reader, Spanned, Value};
+use super::value::{FromValue, List, Spanned, Value};
 use crate::problem::{Place, Problem, code};
 use crate::version::Version;
 
@@ -52,7 +53,7 @@ pub enum SectionBackend {
     /// Compiled for AMD GPUs.
     Rocm {
         /// GPU architectures to compile for.
-        #[schemars(rename = "rocm-archs")]
+        #[schemars(rename = "rocm-archs", transform = schema::architectures)]
         archs: Option<List<String>>,
         /// Flags for hipcc.
         #[schemars(rename = "hip-flags")]
@@ -91,18 +92,47 @@ const OWN_KEYS: &[(Backend, &[&str])] = &[
     (Backend::Xpu, &["sycl-flags"]),
 ];
 
-/// Reads `[kernel]`: a table from names to sections.
-pub(super) fn read_sections(value: &Value<'_>, reader: &Reader) -> Vec<Section> {
-    let Some(table) = value.table(reader) else {
+/// Reads `[kernel]` of v2 to edition 5: a table from names to sections, whose dependencies are
+/// written in the words of `D`.
+pub(super) fn read_sections<D>(value: Option<&Value<'_>>, reader: &Reader) -> Vec<Section>
+where
+    D: FromValue + Into<Dependency>,
+{
+    let Some(table) = value.and_then(|value| value.table(reader)) else {
         return Vec::new();
     };
     table
         .entries()
-        .map(|(name, value)| read_section(name, &value, reader))
+        .map(|(name, value)| read_section::<D>(name, &value, reader))
         .collect()
 }
 
-fn read_section(name: Spanned<String>, value: &Value<'_>, reader: &Reader) -> Section {
+/// `depends` of a section of any edition.
+pub(super) fn read_depends<D>(table: &mut Table<'_, '_>) -> Option<List<Dependency>>
+where
+    D: FromValue + Into<Dependency>,
+{
+    let cure = "add `depends = [\"torch\"]`, or `depends = []` if torch headers are not used";
+    let list: List<D> = table.required("depends", cure)?;
+    let word = |written: Spanned<D>| Spanned {
+        value: written.value.into(),
+        place: written.place,
+    };
+    Some(Spanned {
+        value: list.value.into_iter().map(word).collect(),
+        place: list.place,
+    })
+}
+
+/// `src` of a section of any edition.
+pub(super) fn read_src(table: &mut Table<'_, '_>) -> Option<List<String>> {
+    table.required("src", "add `src = [\"kernel.cu\"]`")
+}
+
+fn read_section<D>(name: Spanned<String>, value: &Value<'_>, reader: &Reader) -> Section
+where
+    D: FromValue + Into<Dependency>,
+{
     let Some(mut table) = value.table(reader) else {
         return Section {
             name,
@@ -115,11 +145,8 @@ fn read_section(name: Spanned<String>, value: &Value<'_>, reader: &Reader) -> Se
     };
     let backend: Option<Spanned<Backend>> =
         table.required("backend", "add `backend = \"cuda\"` or another backend");
-    let depends = table.required(
-        "depends",
-        "add `depends = [\"torch\"]`, or `depends = []` if torch headers are not used",
-    );
-    let src = table.required("src", "add `src = [\"kernel.cu\"]`");
+    let depends = read_depends::<D>(&mut table);
+    let src = read_src(&mut table);
     let include = table.optional("include");
     let cxx_flags = table.optional("cxx-flags");
     let own = backend

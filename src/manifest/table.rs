@@ -6,7 +6,8 @@ use toml::de::DeTable;
 use crate::problem::suggest::{nearest, suggest};
 use crate::problem::{Place, Problem, code};
 
-use super::value::{FromValue, Reader, Spanned, Value, place, read};
+use super::reader::Reader;
+use super::value::{FromValue, Spanned, Value, place, read};
 
 /// One table being read; keys that nobody asked for are reported by [`Table::finish`].
 pub struct Table<'t, 'r> {
@@ -36,6 +37,11 @@ impl<'t, 'r> Table<'t, 'r> {
         if !self.asked.contains(&key) {
             self.asked.push(key);
         }
+        self.peek(key)
+    }
+
+    /// The value of `key`, unread and without asking for it.
+    pub(super) fn peek(&self, key: &str) -> Option<Value<'t>> {
         let value = self.toml.get(key)?;
         Some(Value {
             toml: value.get_ref(),
@@ -57,6 +63,20 @@ impl<'t, 'r> Table<'t, 'r> {
             return None;
         }
         self.optional(key)
+    }
+
+    /// The table under `key`, of whose keys `keys` asks for those it has.
+    pub(super) fn table<T>(
+        &mut self,
+        key: &'static str,
+        keys: impl FnOnce(&mut Table<'t, '_>) -> T,
+    ) -> Option<Spanned<T>> {
+        let value = self.value(key)?;
+        let read = value.read_table(self.reader, keys)?;
+        Some(Spanned {
+            value: read,
+            place: value.place,
+        })
     }
 
     /// Whether the table has this key, readable or not. Does not count as asking for it.
@@ -114,7 +134,10 @@ impl<'t, 'r> Table<'t, 'r> {
             "" => "at the top of the file".to_owned(),
             path => format!("in `{path}`"),
         };
-        let message = format!("there is no key `{key}` {table}");
+        let message = match self.reader.format() {
+            None => format!("there is no key `{key}` {table}"),
+            Some(format) => format!("there is no key `{key}` {table}, in {format}"),
+        };
         Problem::error(code::UNKNOWN_KEY, place, message)
             .label("unknown key")
             .help(suggest(key, &self.asked))
@@ -130,7 +153,7 @@ pub(super) fn missing(key: &str, place: &Place, cure: &str) -> Problem {
 }
 
 /// `parent.key`, with quotes around a key that TOML would want quoted.
-fn join(parent: &str, key: &str) -> String {
+pub(super) fn join(parent: &str, key: &str) -> String {
     let bare = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     let key = match !key.is_empty() && key.bytes().all(bare) {
         true => key.to_owned(),

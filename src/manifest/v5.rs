@@ -3,12 +3,13 @@
 
 use schemars::JsonSchema;
 
-use super::backend::Backend;
-use super::framework::{Torch, TorchNoarch, TvmFfi};
+use super::backend::{Backend, Dependency};
+use super::framework::{Torch, TorchNoarch, TvmFfi, exactly_one};
+use super::reader::Reader;
 use super::schema;
 use super::section::{Section, read_sections};
 use super::table::Table;
-use super::value::{FromValue, List, Reader, Spanned, Value};
+use super::value::{FromValue, List, Spanned, Value};
 use crate::problem::{Place, Problem, code};
 use crate::version::Version;
 
@@ -81,6 +82,9 @@ pub struct BackendOptions {
     pub maxver: Option<Spanned<Version>>,
     /// Other kernels needed on this backend.
     pub kernel_depends: Option<List<KernelDependency>>,
+    /// Where the table stands, if it does.
+    #[schemars(skip)]
+    pub place: Option<Place>,
     /// Python packages needed on this backend.
     pub python_depends: Option<List<String>>,
 }
@@ -117,53 +121,18 @@ impl BuildToml {
     /// Reads a file whose edition is known to be 5.
     pub(super) fn read(mut root: Table<'_, '_>, reader: &Reader) -> Self {
         let general = root.optional("general").map(|g| g.value);
-        let torch = root.optional("torch");
-        let torch_noarch = root.optional("torch-noarch");
-        let tvm_ffi = root.optional("tvm-ffi");
+        let torch = root.table("torch", Torch::read);
+        let torch_noarch = root.table("torch-noarch", TorchNoarch::read);
+        let tvm_ffi = root.table("tvm-ffi", TvmFfi::read);
         let kernel = root.value("kernel");
-        check_framework(&mut root, reader);
+        exactly_one(&mut root, reader);
         root.finish();
         Self {
             general: general.unwrap_or_default(),
             torch,
             torch_noarch,
             tvm_ffi,
-            kernel: kernel.map_or_else(Vec::new, |value| read_sections(&value, reader)),
-        }
-    }
-}
-
-/// There must be exactly one framework section, however well it can be read.
-fn check_framework(root: &mut Table<'_, '_>, reader: &Reader) {
-    let names = ["torch", "torch-noarch", "tvm-ffi"];
-    let values = names.map(|name| root.value(name));
-    let mut present: Vec<&Place> = values.iter().flatten().map(|v| &v.place).collect();
-    present.sort_by_key(|place| place.span.start);
-    match present[..] {
-        [] if reader.is_on_broken_line("torch") || reader.is_on_broken_line("tvm-ffi") => {}
-        [] => reader.report(
-            Problem::error(
-                code::NO_FRAMEWORK,
-                &Place::default(),
-                "there is no framework section",
-            )
-            .help("add `[torch]` for a kernel with a C++ binding, `[torch-noarch]` for a Python-only one, or `[tvm-ffi]`"),
-        ),
-        [_] => {}
-        [first, ref others @ ..] => {
-            for place in others {
-                let (one, other) = (&first.key, &place.key);
-                reader.report(
-                    Problem::error(
-                        code::TWO_FRAMEWORKS,
-                        place,
-                        format!("`[{other}]` and `[{one}]` exclude each other"),
-                    )
-                    .label("second framework section")
-                    .related(first, "first framework section")
-                    .help("keep one of the two sections"),
-                );
-            }
+            kernel: read_sections::<Dependency>(kernel.as_ref(), reader),
         }
     }
 }
@@ -182,10 +151,10 @@ impl FromValue for General {
             backends: table.required("backends", "add `backends = [\"cuda\"]`"),
             kernel_depends: table.optional("kernel-depends"),
             python_depends: table.optional("python-depends"),
-            cuda: backend_options(table.value("cuda"), true, true, reader),
-            neuron: backend_options(table.value("neuron"), false, true, reader),
-            tpu: backend_options(table.value("tpu"), false, false, reader),
-            xpu: backend_options(table.value("xpu"), false, true, reader),
+            cuda: table.options("cuda", &[Holds::Versions, Holds::Kernels]),
+            neuron: table.options("neuron", &[Holds::Kernels]),
+            tpu: table.options("tpu", &[]),
+            xpu: table.options("xpu", &[Holds::Kernels]),
             hub: table.optional("hub").map(|h| h.value).unwrap_or_default(),
         };
         table.finish();
@@ -193,26 +162,50 @@ impl FromValue for General {
     }
 }
 
-fn backend_options(
-    value: Option<Value<'_>>,
-    versions: bool,
-    kernels: bool,
-    reader: &Reader,
-) -> BackendOptions {
-    let mut options = BackendOptions::default();
-    let Some(mut table) = value.and_then(|value| value.table(reader)) else {
-        return options;
-    };
-    if versions {
-        options.minver = table.optional("minver");
-        options.maxver = table.optional("maxver");
+impl General {
+    /// The tables `[general.<backend>]`, written or not.
+    pub fn options(&self) -> [(Backend, &BackendOptions); 4] {
+        [
+            (Backend::Cuda, &self.cuda),
+            (Backend::Neuron, &self.neuron),
+            (Backend::Tpu, &self.tpu),
+            (Backend::Xpu, &self.xpu),
+        ]
     }
-    if kernels {
-        options.kernel_depends = table.optional("kernel-depends");
+}
+
+/// What a table such as `[general.cuda]` may hold besides Python packages.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Holds {
+    /// `minver` and `maxver`.
+    Versions,
+    /// `kernel-depends`.
+    Kernels,
+}
+
+impl Table<'_, '_> {
+    /// The table `key` of `[general]`; empty if it is not there.
+    pub(super) fn options(&mut self, key: &'static str, holds: &[Holds]) -> BackendOptions {
+        let read = self.table(key, |table| {
+            let mut options = BackendOptions::default();
+            if holds.contains(&Holds::Versions) {
+                options.minver = table.optional("minver");
+                options.maxver = table.optional("maxver");
+            }
+            if holds.contains(&Holds::Kernels) {
+                options.kernel_depends = table.optional("kernel-depends");
+            }
+            options.python_depends = table.optional("python-depends");
+            options
+        });
+        let Some(Spanned { value, place }) = read else {
+            return BackendOptions::default();
+        };
+        BackendOptions {
+            place: Some(place),
+            ..value
+        }
     }
-    options.python_depends = table.optional("python-depends");
-    table.finish();
-    options
 }
 
 impl FromValue for Hub {

@@ -1,7 +1,6 @@
 //! Typed reading of single TOML values: what is wrong is reported and reading goes on. It knows
 //! nothing about the keys of build.toml.
 
-use std::cell::RefCell;
 use std::fmt;
 use std::ops::Range;
 
@@ -11,7 +10,8 @@ use crate::problem::suggest::suggest;
 use crate::problem::{Place, Problem, code};
 use crate::version::Version;
 
-use super::table::Table;
+use super::reader::Reader;
+use super::table::{Table, join};
 
 /// A value and where it was written.
 #[derive(Clone, PartialEq, Eq)]
@@ -30,42 +30,6 @@ impl<T: fmt::Debug> fmt::Debug for Spanned<T> {
 
 /// A list that was written in the file, with the place of each element.
 pub type List<T> = Spanned<Vec<Spanned<T>>>;
-
-/// Collects what the readers of one file find.
-#[derive(Debug, Default)]
-pub struct Reader {
-    problems: RefCell<Vec<Problem>>,
-    /// Lines that were taken out because they are not TOML. A key that stands on one of them
-    /// is not also called missing.
-    broken_lines: Vec<String>,
-}
-
-impl Reader {
-    /// A reader for a file of which `broken_lines` could not be parsed.
-    pub fn new(broken_lines: Vec<String>) -> Self {
-        Self {
-            problems: RefCell::default(),
-            broken_lines,
-        }
-    }
-
-    /// Records a problem.
-    pub fn report(&self, problem: Problem) {
-        self.problems.borrow_mut().push(problem);
-    }
-
-    /// Everything recorded, in the order of reading.
-    pub fn into_problems(self) -> Vec<Problem> {
-        self.problems.into_inner()
-    }
-
-    pub(super) fn is_on_broken_line(&self, key: &str) -> bool {
-        self.broken_lines.iter().any(|line| {
-            let line = line.trim_start_matches([' ', '\t', '[', '"', '\'']);
-            line.starts_with(key)
-        })
-    }
-}
 
 /// One TOML value with its place.
 #[derive(Clone)]
@@ -110,9 +74,44 @@ impl<'t> Value<'t> {
         }
     }
 
+    /// The value of `key` if this is a table that has it.
+    pub(super) fn peek(&self, key: &str) -> Option<Value<'t>> {
+        let DeValue::Table(table) = self.toml else {
+            return None;
+        };
+        let value = table.get(key)?;
+        Some(Value {
+            toml: value.get_ref(),
+            place: place(join(&self.place.key, key), value.span()),
+        })
+    }
+
+    /// The values of a table; nothing if it is none.
+    pub(super) fn children(&self) -> Vec<Value<'t>> {
+        match self.toml {
+            DeValue::Table(table) => table
+                .keys()
+                .filter_map(|key| self.peek(key.get_ref()))
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether the value is a table.
     pub fn is_table(&self) -> bool {
         matches!(self.toml, DeValue::Table(_))
+    }
+
+    /// A table whose keys `keys` asks for; any other key is reported.
+    pub(super) fn read_table<T>(
+        &self,
+        reader: &Reader,
+        keys: impl FnOnce(&mut Table<'t, '_>) -> T,
+    ) -> Option<T> {
+        let mut table = self.table(reader)?;
+        let read = keys(&mut table);
+        table.finish();
+        Some(read)
     }
 
     /// The value as a table.
@@ -148,6 +147,16 @@ impl FromValue for String {
             _ => "put the value in double quotes",
         };
         value.wrong_type(reader, "a string", help);
+        None
+    }
+}
+
+impl FromValue for bool {
+    fn from_value(value: &Value<'_>, reader: &Reader) -> Option<Self> {
+        if let DeValue::Boolean(boolean) = value.toml {
+            return Some(*boolean);
+        }
+        value.wrong_type(reader, "a boolean", "write true or false, without quotes");
         None
     }
 }

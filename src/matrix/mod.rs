@@ -5,7 +5,7 @@ pub mod table;
 
 use std::fmt;
 
-use crate::kernel::{Backend, Kernel, SectionBackend};
+use crate::kernel::{Backend, Dependency, Kernel, SectionBackend};
 use crate::version::Version;
 
 pub use self::table::{Row, Table, table};
@@ -41,6 +41,10 @@ pub enum Why {
     CudaMinver(Version),
     /// Older than the stable ABI that the kernel uses.
     OlderThanStableAbi(Version),
+    /// No toolchain builds kernels of this framework yet.
+    Framework(&'static str),
+    /// A section depends on a library that no toolchain has yet.
+    Dependency(String, Dependency),
 }
 
 impl fmt::Display for Why {
@@ -72,6 +76,11 @@ impl fmt::Display for Why {
             Why::OlderThanStableAbi(version) => {
                 write!(f, "torch is older than torch.stable-abi ({version})")
             }
+            Why::Framework(name) => write!(f, "[{name}] kernels cannot be built yet"),
+            Why::Dependency(section, dependency) => write!(
+                f,
+                "kernel.{section} depends on {dependency}, which no toolchain has yet"
+            ),
         }
     }
 }
@@ -81,6 +90,31 @@ impl fmt::Display for Why {
 pub struct Matrix {
     pub variants: Vec<Variant>,
     pub excluded: Vec<Excluded>,
+    /// Backends of the kernel that no row of the table is for.
+    pub without_toolchain: Vec<Backend>,
+}
+
+impl Matrix {
+    /// Why variants are missing that the author may expect, one reason each: what is merely not
+    /// asked for is among them only if there is no other reason.
+    pub fn reasons(&self) -> Vec<String> {
+        let backends = self.without_toolchain.iter();
+        let mut reasons: Vec<String> = backends
+            .map(|backend| format!("there is no toolchain for {backend} yet"))
+            .collect();
+        let (unasked, limited): (Vec<_>, Vec<_>) = self
+            .excluded
+            .iter()
+            .partition(|excluded| matches!(excluded.why, Why::Backend(_)));
+        let words = |excluded: &&Excluded| excluded.why.to_string();
+        reasons.extend(limited.iter().map(words));
+        if reasons.is_empty() {
+            reasons.extend(unasked.iter().map(words));
+        }
+        reasons.sort();
+        reasons.dedup();
+        reasons
+    }
 }
 
 /// Applies a kernel's bounds to a table.
@@ -88,9 +122,17 @@ pub fn matrix(kernel: &Kernel, table: &Table) -> Matrix {
     let mut matrix = Matrix {
         variants: Vec::new(),
         excluded: Vec::new(),
+        without_toolchain: kernel
+            .backends
+            .iter()
+            .copied()
+            .filter(|backend| table.rows.iter().all(|row| row.backend != *backend))
+            .collect(),
     };
     for row in &table.rows {
-        let stable_abi = kernel.torch().stable_abi.get(&row.backend).cloned();
+        let torch = kernel.framework.torch();
+        let stable_abi = torch.and_then(|torch| torch.stable_abi.get(&row.backend));
+        let stable_abi = stable_abi.cloned();
         let name = name(row, stable_abi.as_ref());
         match exclusion(kernel, table, row, stable_abi.as_ref()) {
             Some(why) => matrix.excluded.push(Excluded { name, why }),
@@ -113,7 +155,13 @@ fn exclusion(
     if !kernel.backends.contains(&row.backend) {
         return Some(Why::Backend(row.backend));
     }
-    if !kernel.torch().bounds.contains(&row.torch) {
+    let Some(torch) = kernel.framework.torch() else {
+        return Some(Why::Framework(kernel.framework.name()));
+    };
+    if let Some(why) = missing_library(kernel, row.backend) {
+        return Some(why);
+    }
+    if !torch.bounds.contains(&row.torch) {
         return Some(Why::TorchBounds(row.torch.clone()));
     }
     if let (Backend::Cuda, Some(compute)) = (row.backend, &row.compute)
@@ -134,9 +182,7 @@ fn exclusion(
         (&other.system, other.backend, &other.compute) == (&row.system, row.backend, &row.compute)
     };
     // A row that is not bundled must not take the place of one that is.
-    let fits = |other: &&Row| {
-        kernel.torch().bounds.contains(&other.torch) && (other.bundle || !row.bundle)
-    };
+    let fits = |other: &&Row| torch.bounds.contains(&other.torch) && (other.bundle || !row.bundle);
     let newest = table
         .rows
         .iter()
@@ -147,6 +193,17 @@ fn exclusion(
     (newest > &row.torch).then(|| Why::StableAbi(newest.clone()))
 }
 
+/// The first library that a section of the backend depends on and that no toolchain has.
+fn missing_library(kernel: &Kernel, backend: Backend) -> Option<Why> {
+    let sections = kernel.sections.iter();
+    let mut sections = sections.filter(|section| section.backend.backend() == backend);
+    sections.find_map(|section| {
+        let mut depends = section.depends.iter();
+        let missing = depends.find(|dependency| **dependency != Dependency::Torch)?;
+        Some(Why::Dependency(section.name.clone(), *missing))
+    })
+}
+
 /// The oldest toolkit that compiles any CUDA section; nothing if some section takes every toolkit.
 fn cuda_minver(kernel: &Kernel) -> Option<Version> {
     let minvers = kernel
@@ -154,7 +211,10 @@ fn cuda_minver(kernel: &Kernel) -> Option<Version> {
         .iter()
         .filter_map(|section| match &section.backend {
             SectionBackend::Cuda { minver, .. } => Some(minver.clone()),
-            SectionBackend::Cpu => None,
+            SectionBackend::Cpu
+            | SectionBackend::Metal
+            | SectionBackend::Rocm { .. }
+            | SectionBackend::Xpu { .. } => None,
         });
     // `None` sorts first.
     minvers.min().flatten()

@@ -1,6 +1,6 @@
 //! The toolchain table (toolchains.toml) as types.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Deserializer};
 
@@ -106,6 +106,33 @@ impl Table {
             .iter()
             .filter(|facts| &facts.from <= toolkit)
             .max_by(|a, b| a.from.cmp(&b.from))
+    }
+}
+
+impl Table {
+    /// Every capability that some toolkit compiles for, in order, without `+PTX`.
+    pub fn capabilities(&self) -> BTreeSet<Capability> {
+        self.cuda
+            .iter()
+            .flat_map(|facts| &facts.known)
+            .copied()
+            .collect()
+    }
+
+    /// The CUDA toolkits that compile for a capability, in words: "CUDA 12.8 and newer",
+    /// "CUDA 12.6 to 12.9". Nothing if none does.
+    pub fn toolkits_for(&self, capability: &Capability) -> Option<String> {
+        let knows = |facts: &&CudaFacts| facts.known.iter().any(|k| k.sm() == capability.sm());
+        let mut facts: Vec<&CudaFacts> = self.cuda.iter().collect();
+        facts.sort_by(|a, b| a.from.cmp(&b.from));
+        let first = facts.iter().copied().find(knows)?;
+        let last = facts.iter().copied().rfind(knows)?;
+        let newest = facts.last()?;
+        Some(match (first.from == last.from, newest.from == last.from) {
+            (_, true) => format!("CUDA {} and newer", first.from),
+            (true, false) => format!("CUDA {}", first.from),
+            (false, false) => format!("CUDA {} to {}", first.from, last.from),
+        })
     }
 }
 

@@ -22,7 +22,7 @@ impl Headers {
     pub fn find(kernel: &Kernel) -> Result<Self, PlanError> {
         let sections = kernel.sections.iter().flat_map(|section| &section.src);
         let listed = sections
-            .chain(&kernel.torch().src)
+            .chain(kernel.framework.src())
             .filter(|path| Language::of(path).is_none())
             .cloned();
         Ok(Self {

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::units::Component;
 use crate::hex;
-use crate::kernel::{Backend, Kernel, SectionBackend};
+use crate::kernel::{Backend, Kernel, SectionBackend, Torch};
 
 /// What the op namespace `<prefix>_<hash of salt and files>` is made of.
 #[derive(Clone, Debug, Serialize)]
@@ -56,7 +56,12 @@ struct SectionSalt<'a> {
     flags: &'a [String],
 }
 
-pub(super) fn identity(kernel: &Kernel, backend: Backend, components: &[Component]) -> Identity {
+pub(super) fn identity(
+    kernel: &Kernel,
+    torch: &Torch,
+    backend: Backend,
+    components: &[Component],
+) -> Identity {
     let files: BTreeSet<&String> = components
         .iter()
         .flat_map(|component| {
@@ -68,28 +73,27 @@ pub(super) fn identity(kernel: &Kernel, backend: Backend, components: &[Componen
         .collect();
     Identity {
         prefix: format!("_{}_{backend}", kernel.name.python_name()),
-        salt: salt(kernel, backend),
+        salt: salt(kernel, torch, backend),
         files: files.into_iter().cloned().collect(),
     }
 }
 
-fn salt(kernel: &Kernel, backend: Backend) -> String {
+fn salt(kernel: &Kernel, torch: &Torch, backend: Backend) -> String {
     let sections = kernel
         .sections
         .iter()
         .filter(|section| section.backend.backend() == backend);
     let salt = Salt {
-        include: kernel
-            .torch()
-            .include
-            .iter()
-            .map(|dir| dir.as_str())
-            .collect(),
-        cxx_flags: &kernel.torch().cxx_flags,
+        include: torch.include.iter().map(|dir| dir.as_str()).collect(),
+        cxx_flags: &torch.cxx_flags,
         sections: sections
             .map(|section| {
                 let (capabilities, flags) = match &section.backend {
-                    SectionBackend::Cpu => (Vec::new(), &[][..]),
+                    SectionBackend::Cpu | SectionBackend::Metal => (Vec::new(), &[][..]),
+                    SectionBackend::Rocm { archs, flags } => {
+                        (archs.iter().map(ToString::to_string).collect(), &flags[..])
+                    }
+                    SectionBackend::Xpu { flags } => (Vec::new(), &flags[..]),
                     SectionBackend::Cuda {
                         capabilities,
                         flags,

@@ -14,7 +14,7 @@ use miette::Diagnostic;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::kernel::{Backend, Kernel};
+use crate::kernel::{Backend, Kernel, Torch};
 use crate::matrix::{Matrix, Table, Variant};
 
 pub use self::metadata::Metadata;
@@ -115,11 +115,14 @@ pub enum PlanError {
 pub fn plan(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Result<Plan, PlanError> {
     let headers = headers::Headers::find(kernel)?;
     let mut notes = Vec::new();
-    let variants = matrix
-        .variants
-        .iter()
-        .map(|variant| variant_plan(kernel, variant, table, &headers, &mut notes))
-        .collect::<Result<_, _>>()?;
+    let mut variants = Vec::new();
+    // A matrix has variants of `[torch]` kernels only, so far.
+    if let Some(torch) = kernel.framework.torch() {
+        for variant in &matrix.variants {
+            let resolved = variant_plan(kernel, torch, variant, table, &headers, &mut notes)?;
+            variants.push(resolved);
+        }
+    }
     notes.dedup();
     Ok(Plan {
         name: kernel.name.as_str().to_owned(),
@@ -131,13 +134,14 @@ pub fn plan(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Result<Plan, Pla
 
 fn variant_plan(
     kernel: &Kernel,
+    torch: &Torch,
     variant: &Variant,
     table: &Table,
     headers: &headers::Headers,
     notes: &mut Vec<String>,
 ) -> Result<VariantPlan, PlanError> {
     let row = &variant.row;
-    let components = units::components(kernel, variant, table, headers, notes)?;
+    let components = units::components(kernel, torch, variant, table, headers, notes)?;
     let toolchain = &row.toolchain;
     let names = [
         ("host", Some(&toolchain.host)),
@@ -153,11 +157,11 @@ fn variant_plan(
             .into_iter()
             .filter_map(|(role, name)| Some((role, name?.clone())))
             .collect(),
-        id: id::identity(kernel, row.backend, &components),
+        id: id::identity(kernel, torch, row.backend, &components),
         link: link(variant, table),
         python: Python {
             dir: format!("torch-ext/{}", kernel.name.python_name()),
-            extensions: kernel.torch().pyext.clone(),
+            extensions: torch.pyext.clone(),
         },
         metadata: metadata::metadata(kernel, row.backend, &components),
         components,

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::headers::Headers;
 use super::{PlanError, flags};
-use crate::kernel::{Capability, Kernel, Language, SectionBackend};
+use crate::kernel::{Capability, Kernel, Language, SectionBackend, Torch};
 use crate::matrix::{Table, Variant};
 use crate::version::Version;
 
@@ -49,6 +49,7 @@ pub enum Driver {
 
 pub(super) fn components(
     kernel: &Kernel,
+    torch: &Torch,
     variant: &Variant,
     table: &Table,
     headers: &Headers,
@@ -60,7 +61,6 @@ pub(super) fn components(
         table,
         headers,
     };
-    let torch = kernel.torch();
     let mut components = Vec::new();
     let active: Vec<_> = kernel
         .sections
@@ -73,7 +73,10 @@ pub(super) fn components(
     let mut sections = Vec::new();
     for section in active {
         let (own, own_flags) = match &section.backend {
-            SectionBackend::Cpu => (Vec::new(), &[][..]),
+            SectionBackend::Cpu | SectionBackend::Metal => (Vec::new(), &[][..]),
+            SectionBackend::Rocm { flags, .. } | SectionBackend::Xpu { flags } => {
+                (Vec::new(), &flags[..])
+            }
             SectionBackend::Cuda {
                 capabilities: asked,
                 flags,

@@ -65,24 +65,30 @@ codes! {
     NO_FRAMEWORK = "KB0011", "the file has no framework section";
     TWO_FRAMEWORKS = "KB0012", "the file has more than one framework section";
     KERNEL_DEPENDENCY_PIN = "KB0013", "a kernel dependency needs exactly one of version and revision";
+    OLD_EDITION = "KB0014", "the file is of an old edition";
+    ASSUMED = "KB0015", "a version or a license is assumed";
+    NO_EFFECT = "KB0016", "a value has no effect";
+    NAME_DASHES = "KB0017", "underscores in the name became dashes";
+    HIPIFY_NAME = "KB0018", "a kernel section has the name of another one's ROCm half";
+    LISTED_TWICE = "KB0019", "something is listed twice, which does no harm";
 
     KERNEL_NAME = "KB0101", "the kernel name is not allowed";
     LICENSE_EMPTY = "KB0102", "the license is empty";
-    LICENSE_ODD = "KB0103", "the license does not look like an SPDX expression";
+    LICENSE_ODD = "KB0103", "neither SPDX nor the Hub knows the license";
     GIT_URL = "KB0104", "a Git URL cannot be used";
     NO_BACKENDS = "KB0105", "the list of backends is empty";
     BACKEND_TWICE = "KB0106", "a backend is listed twice";
-    BACKEND_NOT_BUILT = "KB0107", "a backend that this version cannot build";
     BACKEND_WITHOUT_SECTION = "KB0108", "a backend has no kernel section";
     PYTHON_DEPENDENCY = "KB0109", "a Python dependency is not known";
     REPO_ID = "KB0110", "a repository id is not of the form organisation/name";
     VERSION_COMPONENTS = "KB0111", "a version needs exactly two components";
     BOUNDS = "KB0112", "a minimum version is above the maximum version";
 
-    FRAMEWORK_NOT_BUILT = "KB0201", "a framework that this version cannot build";
+    FRAMEWORK_BACKEND = "KB0201", "a backend that the framework does not exist for";
     NO_BINDING = "KB0202", "the framework section has no source to compile";
     STABLE_ABI_UNUSED = "KB0203", "a stable ABI is set for a backend that is not listed";
     NO_PYTHON_PACKAGE = "KB0204", "the Python package of the kernel is missing";
+    PYEXT = "KB0205", "an extension of Python files is not one";
 
     SECTION_NAME = "KB0301", "a kernel section name cannot be a file name";
     SECTION_BACKEND_UNLISTED = "KB0302", "a kernel section is for a backend that is not listed";
@@ -93,6 +99,9 @@ codes! {
     NOT_COMPILED = "KB0307", "a file that is not compiled";
     CAPABILITY = "KB0308", "a GPU capability is not known";
     DEPENDENCY = "KB0309", "a dependency that cannot be used here";
+    SECTIONS_OF_NOARCH = "KB0310", "a Python-only kernel has kernel sections";
+    ROCM_ARCH = "KB0311", "an AMD GPU architecture is not known";
+    SECTION_OUT_OF_REACH = "KB0312", "a kernel section is never compiled";
 
     PATH_EMPTY = "KB0401", "a path is empty";
     PATH_CONTROL = "KB0402", "a path contains a control character";

@@ -6,6 +6,8 @@ pub type Case = (&'static str, &'static str, &'static str);
 const HEADER: &str = "[kernel.relu]\n";
 const BACKENDS: &str = r#"backends = ["cpu", "cuda"]"#;
 const TORCH: &str = "[torch]\n";
+const BINDING: &str =
+    "[torch]\nsrc = [\"torch-ext/torch_binding.cpp\", \"torch-ext/torch_binding.h\"]\n";
 const SRC: &str = r#"src = ["csrc/relu.cu"]"#;
 const DEPENDS: &str = "backend = \"cuda\"\ndepends = [\"torch\"]";
 
@@ -113,7 +115,7 @@ pub const GENERAL: &[Case] = &[
         r#"backends = ["cpu", "cuda", "cpu"]"#,
     ),
     (
-        "backend-not-built",
+        "backend-without-any-section",
         BACKENDS,
         r#"backends = ["cpu", "cuda", "xpu"]"#,
     ),
@@ -147,7 +149,48 @@ pub const GENERAL: &[Case] = &[
         TORCH,
         "[torch]\nminver = \"2.10\"\nmaxver = \"2.9\"\n",
     ),
-    ("framework-not-built", TORCH, "[tvm-ffi]\n"),
+    ("tvm-ffi-without-src", BINDING, "[tvm-ffi]\n"),
+    (
+        "backend-of-no-tvm-ffi-kernel",
+        "\"cuda\"]\n\n[torch]",
+        "\"cuda\", \"metal\"]\n\n[tvm-ffi]",
+    ),
+    (
+        "backend-of-python-only-kernels",
+        BACKENDS,
+        r#"backends = ["cpu", "cuda", "neuron"]"#,
+    ),
+    ("sections-of-noarch", BINDING, "[torch-noarch]\n"),
+    ("pyext-dot", TORCH, "[torch]\npyext = [\"py\", \".json\"]\n"),
+    ("pyext-path", TORCH, "[torch]\npyext = [\"data/x.py\"]\n"),
+    ("pyext-empty", TORCH, "[torch]\npyext = [\"\"]\n"),
+    ("license-misspelled", "Apache-2.0", "Apache2.0"),
+    (
+        "license-in-lower-case-misspelled",
+        "Apache-2.0",
+        "bsd-3-clauses",
+    ),
+    (
+        "options-of-unlisted-backend",
+        "version = 1",
+        "version = 1\nxpu.python-depends = [\"onednn\"]",
+    ),
+    (
+        "python-dependency-twice",
+        "version = 1",
+        "version = 1\npython-depends = [\"einops\", \"einops\"]",
+    ),
+    (
+        "stable-abi-above-maxver",
+        TORCH,
+        "[torch]\nstable-abi = \"2.10\"\nmaxver = \"2.9\"\n",
+    ),
+    (
+        "kernel-depends-without-edition",
+        "edition = 5\n",
+        "kernel-depends = [{ repo-id = \"org/a\", version = 1 }]\n",
+    ),
+    ("edition-newer", "edition = 5", "edition = 6"),
     ("no-binding", "\"torch-ext/torch_binding.cpp\", ", ""),
     (
         "stable-abi-components",
@@ -158,6 +201,38 @@ pub const GENERAL: &[Case] = &[
         "stable-abi-unused",
         TORCH,
         "[torch]\nstable-abi = { rocm = \"2.9\" }\n",
+    ),
+];
+
+/// Mistakes in `WIDE`, a kernel for more backends.
+pub const WIDE_CASES: &[Case] = &[
+    ("rocm-arch", "[\"gfx942\"]", "[\"gfx942\", \"gfx90b\"]"),
+    (
+        "rocm-arch-twice",
+        "[\"gfx942\"]",
+        "[\"gfx942\", \"gfx942\"]",
+    ),
+    ("rocm-arch-potato", "[\"gfx942\"]", "[\"potato\"]"),
+    ("xpu-dependency", "[\"sycl_tla\"]", "[\"cutlass_4_0\"]"),
+    (
+        "section-out-of-reach",
+        "cuda-minver = \"12.8\"",
+        "cuda-minver = \"13.0\"",
+    ),
+    (
+        "hip-for-cuda",
+        "src = [\"csrc/relu.cu\"]\ncuda-minver",
+        "src = [\"csrc/relu.hip\", \"csrc/relu.cu\"]\ncuda-minver",
+    ),
+    (
+        "metal-cpp-for-rocm",
+        "depends = [\"torch\"] # rocm",
+        "depends = [\"metal-cpp\"]",
+    ),
+    (
+        "metal-without-sources",
+        "src = [\"csrc/relu.metal\", \"csrc/relu.mm\"]",
+        "src = [\"csrc/include/relu.h\"]",
     ),
 ];
 
@@ -207,9 +282,29 @@ pub const SECTIONS: &[Case] = &[
         "src = [\"csrc/relu.cu\"]\ncuda-capabilities = [\"8.0\", \"9.0b\"]",
     ),
     (
-        "dependency-not-packaged",
+        "capability-of-no-toolkit",
+        SRC,
+        "src = [\"csrc/relu.cu\"]\ncuda-capabilities = [\"7.0a\"]",
+    ),
+    (
+        "capabilities-empty",
+        SRC,
+        "src = [\"csrc/relu.cu\"]\ncuda-capabilities = []",
+    ),
+    (
+        "two-cutlass-releases",
         DEPENDS,
-        "backend = \"cuda\"\ndepends = [\"torch\", \"cutlass_4_0\"]",
+        "backend = \"cuda\"\ndepends = [\"cutlass_3_6\", \"cutlass_4_0\"]",
+    ),
+    (
+        "dependency-twice",
+        DEPENDS,
+        "backend = \"cuda\"\ndepends = [\"torch\", \"torch\"]",
+    ),
+    (
+        "include-twice",
+        SRC,
+        "src = [\"csrc/relu.cu\"]\ninclude = [\"csrc\", \"csrc/.\"]",
     ),
     (
         "dependency-of-other-backend",

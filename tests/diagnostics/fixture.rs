@@ -27,6 +27,45 @@ depends = ["torch"]
 src = ["csrc/relu_cpu.cpp"]
 "#;
 
+/// A kernel without a mistake for every backend that has sections.
+pub const WIDE: &str = r#"[general]
+name = "relu"
+version = 1
+edition = 5
+license = "Apache-2.0"
+backends = ["cuda", "rocm", "xpu", "metal"]
+
+[general.cuda]
+maxver = "12.9"
+
+[torch]
+src = ["torch-ext/torch_binding.cpp"]
+
+[kernel.relu]
+backend = "cuda"
+depends = ["torch", "cutlass_4_0"]
+src = ["csrc/relu.cu"]
+cuda-minver = "12.8"
+
+[kernel.relu-rocm]
+backend = "rocm"
+depends = ["torch"] # rocm
+src = ["csrc/relu.cu", "csrc/relu.hip"]
+rocm-archs = ["gfx942"]
+hip-flags = ["-O3"]
+
+[kernel.relu-xpu]
+backend = "xpu"
+depends = ["sycl_tla"]
+src = ["csrc/relu_shared.cpp"]
+sycl-flags = ["-O2"]
+
+[kernel.relu-metal]
+backend = "metal"
+depends = ["metal-cpp"]
+src = ["csrc/relu.metal", "csrc/relu.mm"]
+"#;
+
 const FILES: &[&str] = &[
     "README.md",
     "csrc/helpers.cuh",
@@ -34,12 +73,14 @@ const FILES: &[&str] = &[
     "csrc/relu.cu",
     "csrc/relu.hip",
     "csrc/relu.metal",
+    "csrc/relu.mm",
     "csrc/relu_cpu.cpp",
     "csrc/relu_shared.cpp",
     "csrc/table.txt",
     "torch-ext/relu/__init__.py",
     "torch-ext/torch_binding.cpp",
     "torch-ext/torch_binding.h",
+    "tvm-ffi-ext/relu/__init__.py",
 ];
 
 /// The kernel's files in a directory of their own.

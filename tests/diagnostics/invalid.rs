@@ -2,19 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use kernel_builder::problem::{RenderOptions, code};
+use kernel_builder::problem::{Problems, RenderOptions, code};
 
-use crate::cases::{Case, GENERAL, SECTIONS, SHAPE};
-use crate::fixture::{Fixture, RELU};
+use crate::cases::{Case, GENERAL, SECTIONS, SHAPE, WIDE_CASES};
+use crate::fixture::{Fixture, RELU, WIDE};
+use crate::old_cases::{OLD, OldCase};
 
-/// The good file with the edit of one case.
-fn edited((name, from, to): Case) -> String {
-    assert!(RELU.contains(from), "{name}: nothing to replace");
-    RELU.replacen(from, to, 1)
-}
-
-fn cases() -> impl Iterator<Item = Case> {
-    [SHAPE, GENERAL, SECTIONS].into_iter().flatten().copied()
+/// Every case of edition 5: its name, and the good file with its edit.
+pub fn cases() -> Vec<(&'static str, String)> {
+    let edited = |file: &str, (name, from, to): &Case| {
+        assert!(file.contains(from), "{name}: nothing to replace");
+        (*name, file.replacen(from, to, 1))
+    };
+    let small = [SHAPE, GENERAL, SECTIONS].into_iter().flatten();
+    let small = small.map(|case| edited(RELU, case));
+    let wide = WIDE_CASES.iter().map(|case| edited(WIDE, case));
+    small.chain(wide).collect()
 }
 
 #[test]
@@ -22,9 +25,8 @@ fn every_mistake_is_reported_once_and_where_it_is() {
     let fixture = Fixture::new();
     fixture.write("csrc/relu_gpu.cu", "");
     let mut cascades = Vec::new();
-    for case in cases() {
-        let (name, ..) = case;
-        let (kernel, problems) = fixture.check(edited(case).as_bytes());
+    for (name, text) in cases() {
+        let (kernel, problems) = fixture.check(text.as_bytes());
         let rendered = problems.render(RenderOptions::default());
         insta::assert_snapshot!(name, rendered);
         assert_eq!(kernel.is_some(), !problems.has_errors(), "{name}");
@@ -43,13 +45,58 @@ fn every_mistake_is_reported_once_and_where_it_is() {
     assert!(cascades.is_empty(), "{cascades:#?}");
 }
 
+/// The file of an old format with the edit of one case.
+pub fn edited_old((name, file, from, to): OldCase) -> String {
+    assert!(file.contains(from), "{name}: nothing to replace");
+    file.replacen(from, to, 1)
+}
+
+/// Without what is said of every file of an old format.
+fn own(problems: &Problems) -> Problems {
+    let mut own = Problems::new(problems.name(), problems.text());
+    let general = [code::OLD_EDITION, code::ASSUMED];
+    for problem in problems.iter().filter(|p| !general.contains(&p.code)) {
+        own.push(problem.clone());
+    }
+    own
+}
+
+#[test]
+fn mistakes_in_old_formats_are_mistakes_of_that_format() {
+    let fixture = Fixture::new();
+    fixture.write("torch-ext/my_relu/__init__.py", "");
+    for (name, file, ..) in OLD {
+        let (kernel, problems) = fixture.check(file.as_bytes());
+        assert!(own(&problems).is_empty(), "{name}");
+        assert!(kernel.is_some(), "{name}");
+    }
+    let mut cascades = Vec::new();
+    for case in OLD.iter().copied() {
+        let (name, ..) = case;
+        let (kernel, problems) = fixture.check(edited_old(case).as_bytes());
+        assert_eq!(kernel.is_some(), !problems.has_errors(), "{name}");
+        let own = own(&problems);
+        if own.iter().count() != 1 {
+            cascades.push((name, own.summary()));
+        }
+        assert!(own.iter().all(|p| !p.help.is_empty()), "{name}");
+        // How the file was read is part of every report.
+        let read_as = |p: &&kernel_builder::problem::Problem| p.code == code::OLD_EDITION;
+        let read_as = problems.iter().find(read_as).map_or("", |p| &p.message);
+        let rendered = own.render(RenderOptions::default());
+        insta::assert_snapshot!(name, format!("{read_as}\n\n{rendered}"));
+    }
+    assert!(cascades.is_empty(), "{cascades:#?}");
+}
+
 /// A code without a case is either dead or untested.
 #[test]
 fn every_code_has_a_case() {
     let fixture = Fixture::new();
     fixture.write("csrc/relu_gpu.cu", "");
     let mut seen = BTreeSet::new();
-    let texts = cases().map(|case| edited(case).into_bytes());
+    let texts = cases().into_iter().map(|(_, text)| text.into_bytes());
+    let texts = texts.chain(OLD.iter().map(|case| edited_old(*case).into_bytes()));
     for text in texts.chain([b"name = \"\xff\"".to_vec()]) {
         let (_, problems) = fixture.check(&text);
         seen.extend(problems.iter().map(|p| p.code));

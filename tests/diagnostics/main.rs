@@ -1,8 +1,12 @@
 //! What users see when their build.toml is wrong, and what a kernel looks like when it is right.
 
 mod cases;
+mod compact;
+mod conformance;
 mod fixture;
 mod invalid;
 mod loading;
+mod old_cases;
 mod property;
 mod valid;
+mod valid_cases;

@@ -1,8 +1,11 @@
 //! Files without errors, and the kernels they give.
 
 use kernel_builder::kernel::Kernel;
+use kernel_builder::manifest::Manifest;
 
-use crate::fixture::{Fixture, RELU};
+use crate::compact::compact;
+use crate::fixture::{Fixture, RELU, WIDE};
+use crate::valid_cases::{V1, V2, V3, V4, V5};
 
 /// The kernel of a file without errors; the root, which differs on every run, is blanked.
 fn kernel(fixture: &Fixture, text: &str) -> Kernel {
@@ -124,27 +127,69 @@ kernel.relu.src = ["""csrc/relu.cu"""]
     insta::assert_debug_snapshot!("unusual-layout", kernel(&Fixture::new(), text));
 }
 
-/// Backends that cannot be built yet are left out of the kernel with a warning each.
+/// How each file is read, what is warned of, and the kernel that it gives.
 #[test]
-fn backends_that_are_skipped() {
-    let text = RELU.replace(r#"["cpu", "cuda"]"#, r#"["rocm", "cpu", "cuda", "metal"]"#)
-        + r#"
-[kernel.relu-rocm]
-backend = "rocm"
-rocm-archs = ["gfx942"]
-hip-flags = ["-O3"]
-depends = ["torch"]
-src = ["csrc/relu.cu", "csrc/relu.hip"]
-
-[kernel.relu-metal]
-backend = "metal"
-depends = ["metal-cpp"]
-src = ["csrc/relu.metal"]
-"#;
+fn every_edition() {
     let fixture = Fixture::new();
-    let (_, problems) = fixture.check(text.as_bytes());
-    insta::assert_snapshot!("skipped-warnings", problems.render(Default::default()));
-    insta::assert_debug_snapshot!("skipped", kernel(&fixture, &text));
+    for package in [
+        "torch-ext/re_lu/__init__.py",
+        "torch-ext/re__lu/__init__.py",
+    ] {
+        fixture.write(package, "");
+    }
+    let editions = [("v1", V1), ("v2", V2), ("v3", V3), ("v4", V4), ("v5", V5)];
+    for (edition, cases) in editions {
+        let mut shown = String::new();
+        for (name, text) in cases {
+            let kernel = kernel(&fixture, text);
+            let (_, problems) = fixture.check(text.as_bytes());
+            let read = Manifest::read("build.toml", text.as_bytes());
+            let detected = read.edition.expect("a known edition");
+            assert!(
+                name.starts_with("v0") || name.starts_with(edition),
+                "{name}"
+            );
+            shown += &format!(
+                "# {name}: {}, because {}\n",
+                detected.edition, detected.because
+            );
+            for problem in problems.iter() {
+                shown += &format!("{} {}\n", problem.code, problem.message);
+            }
+            shown += &format!("{}\n", compact(&kernel));
+        }
+        insta::assert_snapshot!(format!("edition-{edition}"), shown);
+    }
+}
+
+/// Backends that nothing is built for yet are part of the kernel like any other.
+#[test]
+fn every_backend_with_sections() {
+    insta::assert_snapshot!("wide", compact(&kernel(&Fixture::new(), WIDE)));
+}
+
+/// Two published files, as they stand.
+#[test]
+fn tutorials() {
+    let img2gray = include_str!("../fixtures/tutorials/img2gray/build.toml");
+    let gemm = include_str!("../fixtures/tutorials/gemm/build.toml");
+    let fixture = Fixture::new();
+    for file in [
+        "csrc/img2gray.cu",
+        "gemm/gemm_kernel.h",
+        "gemm/gemm_launcher.hip",
+        "include/gpu_types.h",
+        "torch-ext/gemm/__init__.py",
+        "torch-ext/img2gray/__init__.py",
+    ] {
+        fixture.write(file, "");
+    }
+    let shown = [img2gray, gemm].map(|text| {
+        let (_, problems) = fixture.check(text.as_bytes());
+        let kernel = compact(&kernel(&fixture, text));
+        format!("{kernel}\n{}", problems.render(Default::default()))
+    });
+    insta::assert_snapshot!("tutorials", shown.join("\n"));
 }
 
 /// Headers may be listed in several sections, and the binding may serve several backends.

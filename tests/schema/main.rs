@@ -14,8 +14,8 @@ use kernel_builder::manifest::schema::schema;
 use kernel_builder::problem::{Problem, code};
 use serde_json::{Map, Value, json};
 
-use self::cases::{GENERAL, SECTIONS, SHAPE};
-use self::fixture::{Fixture, RELU};
+use self::cases::{GENERAL, SECTIONS, SHAPE, WIDE_CASES};
+use self::fixture::{Fixture, RELU, WIDE};
 use self::validator::is_valid;
 
 /// The file in docs/, for those who do not run the program; `UPDATE_GOLDEN=1` writes it.
@@ -59,7 +59,10 @@ fn what_the_reader_accepts_the_schema_accepts() {
 fn files() -> Vec<(String, String)> {
     let root = Utf8Path::new(env!("CARGO_MANIFEST_DIR"));
     let corpus = root.join("tests/corpus");
-    let mut files = vec![("relu of the tests, valid".to_owned(), RELU.to_owned())];
+    let mut files = vec![
+        ("relu of the tests, valid".to_owned(), RELU.to_owned()),
+        ("wide of the tests, valid".to_owned(), WIDE.to_owned()),
+    ];
     for example in ["img2gray", "relu"] {
         let path = root.join("examples").join(example).join("build.toml");
         let text = std::fs::read_to_string(path).expect("an example");
@@ -89,15 +92,19 @@ fn mistakes_of_form_are_found_by_the_schema() {
         }
     }
     assert!(checked >= 20, "{checked} cases");
-    let beyond_form = [GENERAL, SECTIONS].concat();
-    let found = beyond_form.iter().filter(|(name, from, to)| {
-        let text = RELU.replacen(from, to, 1);
+    let of_relu = [GENERAL, SECTIONS]
+        .concat()
+        .into_iter()
+        .map(|case| (RELU, case));
+    let of_wide = WIDE_CASES.iter().map(|case| (WIDE, *case));
+    let found = of_relu.chain(of_wide).filter(|(good, (name, from, to))| {
+        let text = good.replacen(from, to, 1);
         let value: Value = toml::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
         !is_valid(&schema, &value)
     });
-    let found: Vec<_> = found.map(|(name, ..)| *name).collect();
+    let found: Vec<_> = found.map(|(_, (name, ..))| name).collect();
     assert!(
-        found.contains(&"kernel-name") && found.contains(&"capability"),
+        found.contains(&"kernel-name") && found.contains(&"rocm-arch"),
         "{found:?}"
     );
 }

@@ -1,0 +1,77 @@
+//! How long it takes to read and check a large build.toml whose files are all there: `cargo bench --bench manifest`.
+//! Prints figures, asserts none: what is fast enough is said in docs/benchmarks.md.
+
+use std::time::{Duration, Instant};
+
+use camino::Utf8Path;
+use kernel_builder::kernel::Kernel;
+
+const SOURCES: usize = 2000;
+const SECTIONS_PER_BACKEND: usize = 8;
+const ROUNDS: usize = 101;
+
+/// Every backend that can have sections, the extension of its sources, and a line that only its sections have.
+const BACKENDS: [(&str, &str, &str); 5] = [
+    ("cpu", "cpp", "cxx-flags = [\"-O3\"]"),
+    ("cuda", "cu", "cuda-capabilities = [\"8.0\", \"9.0a\"]"),
+    ("metal", "metal", ""),
+    ("rocm", "hip", "rocm-archs = [\"gfx90a\", \"gfx942\"]"),
+    ("xpu", "cpp", "sycl-flags = [\"-O3\"]"),
+];
+
+fn main() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let root = Utf8Path::from_path(dir.path()).expect("a UTF-8 path");
+    let text = write(root);
+    Kernel::load(root).unwrap_or_else(|error| panic!("{error}"));
+    let mut times: Vec<Duration> = (0..ROUNDS)
+        .map(|_| {
+            let start = Instant::now();
+            let loaded = Kernel::load(root);
+            let time = start.elapsed();
+            drop(loaded);
+            time
+        })
+        .collect();
+    times.sort();
+    println!(
+        "{SOURCES} sources, {} backends, {} sections, {} kB: min {:.1?}, median {:.1?}",
+        BACKENDS.len(),
+        BACKENDS.len() * SECTIONS_PER_BACKEND,
+        text / 1000,
+        times[0],
+        times[ROUNDS / 2]
+    );
+}
+
+/// Writes the kernel and gives the size of its build.toml.
+fn write(root: &Utf8Path) -> usize {
+    let file = |path: &str| {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("create a folder");
+        std::fs::write(path, "").expect("write a file");
+    };
+    file("torch-ext/large/__init__.py");
+    file("torch-ext/binding.cpp");
+    let mut text =
+        "[general]\nname = \"large\"\nversion = 1\nedition = 5\nlicense = \"Apache-2.0\"\n\
+                    backends = [\"cpu\", \"cuda\", \"metal\", \"rocm\", \"xpu\"]\n\n\
+                    [torch]\nsrc = [\"torch-ext/binding.cpp\"]\n"
+            .to_owned();
+    let per_section = SOURCES / BACKENDS.len() / SECTIONS_PER_BACKEND;
+    for (backend, extension, line) in BACKENDS {
+        for section in 0..SECTIONS_PER_BACKEND {
+            text += &format!(
+                "\n[kernel.{backend}-{section}]\nbackend = \"{backend}\"\ndepends = [\"torch\"]\n{line}\nsrc = [\n"
+            );
+            for source in 0..per_section {
+                let path = format!("csrc/{backend}/section_{section}/source_{source}.{extension}");
+                file(&path);
+                text += &format!("  \"{path}\",\n");
+            }
+            text += "]\n";
+        }
+    }
+    std::fs::write(root.join("build.toml"), &text).expect("write build.toml");
+    text.len()
+}

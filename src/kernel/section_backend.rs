@@ -1,0 +1,199 @@
+//! Checks of what depends on a section's backend: its own keys and its dependencies.
+
+use std::collections::BTreeSet;
+
+use super::capability::Capability;
+use super::check::Check;
+use super::rocm_arch::{self, RocmArch};
+use super::{Backend, Dependency, SectionBackend};
+use crate::manifest::section::SectionBackend as Written;
+use crate::manifest::v5::BuildToml;
+use crate::manifest::{List, Spanned};
+use crate::matrix;
+use crate::problem::{Problem, code, suggest};
+use crate::version::Version;
+
+impl Check {
+    /// A backend with the keys that only its sections have.
+    pub fn section_backend(&mut self, written: &Written, file: &BuildToml) -> SectionBackend {
+        match written {
+            Written::Cpu => SectionBackend::Cpu,
+            Written::Metal => SectionBackend::Metal,
+            Written::Cuda {
+                capabilities,
+                flags,
+                minver,
+            } => {
+                self.minver_in_reach(minver.as_ref(), file.general.cuda.maxver.as_ref());
+                SectionBackend::Cuda {
+                    capabilities: self.capabilities(capabilities.as_ref()),
+                    flags: self.flags(flags.as_ref()),
+                    minver: self.minor(minver.as_ref()),
+                }
+            }
+            Written::Rocm { archs, flags } => SectionBackend::Rocm {
+                archs: self.rocm_archs(archs.as_ref()),
+                flags: self.flags(flags.as_ref()),
+            },
+            Written::Xpu { flags } => SectionBackend::Xpu {
+                flags: self.flags(flags.as_ref()),
+            },
+        }
+    }
+
+    /// A section that needs a newer toolkit than the kernel is built with is never compiled.
+    fn minver_in_reach(
+        &mut self,
+        minver: Option<&Spanned<Version>>,
+        maxver: Option<&Spanned<Version>>,
+    ) {
+        let Some((min, max)) = minver.zip(maxver) else {
+            return;
+        };
+        if min.value > max.value {
+            self.report(
+                Problem::warning(
+                    code::SECTION_OUT_OF_REACH,
+                    &min.place,
+                    format!(
+                        "the section is never compiled: the newest CUDA of this kernel is {}",
+                        max.value
+                    ),
+                )
+                .label("above the maximum")
+                .related(&max.place, "the maximum")
+                .help("lower `cuda-minver`, raise `general.cuda.maxver`, or remove the section"),
+            );
+        }
+    }
+
+    /// NVIDIA capabilities that some toolkit compiles for.
+    pub fn capabilities(&mut self, list: Option<&List<String>>) -> Vec<Capability> {
+        let mut found = BTreeSet::new();
+        for written in list.map_or(&[][..], |list| &list.value) {
+            let capability = written.value.parse::<Capability>().ok();
+            match capability.filter(|c| matrix::table().toolkits_for(c).is_some()) {
+                Some(capability) => self.once(found.insert(capability), written),
+                None => self.report(unknown_capability(written)),
+            }
+        }
+        self.not_empty(list);
+        found.into_iter().collect()
+    }
+
+    /// AMD architectures.
+    pub fn rocm_archs(&mut self, list: Option<&List<String>>) -> Vec<RocmArch> {
+        let mut found = BTreeSet::new();
+        for written in list.map_or(&[][..], |list| &list.value) {
+            match written.value.parse::<RocmArch>() {
+                Ok(arch) => self.once(found.insert(arch), written),
+                Err(error) => self.report(
+                    Problem::error(code::ROCM_ARCH, &written.place, error.to_string())
+                        .label("not a known architecture")
+                        .help(suggest::suggest(&written.value, rocm_arch::KNOWN)),
+                ),
+            }
+        }
+        self.not_empty(list);
+        found.into_iter().collect()
+    }
+
+    /// An empty list of GPUs reads like "none", and means "the usual ones".
+    fn not_empty(&mut self, list: Option<&List<String>>) {
+        let Some(list) = list else {
+            return;
+        };
+        if list.value.is_empty() && !self.is_blamed(&list.place.key) {
+            let message = format!(
+                "`{}` is empty, which stands for the usual GPUs",
+                list.place.key
+            );
+            self.report(
+                Problem::warning(code::NO_EFFECT, &list.place, message)
+                    .label("as if it was not there")
+                    .help("remove it, or list the GPUs that are meant"),
+            );
+        }
+    }
+
+    /// Libraries that sections of a backend can compile against.
+    pub fn depends(
+        &mut self,
+        list: Option<&List<Dependency>>,
+        backend: Backend,
+    ) -> BTreeSet<Dependency> {
+        let list: &[_] = list.map_or(&[], |list| &list.value);
+        let mut found = BTreeSet::new();
+        let mut cutlass: Option<&Spanned<Dependency>> = None;
+        for written in list {
+            let Spanned { value, place } = written;
+            self.once(found.insert(*value), written);
+            let owner = match value {
+                Dependency::Torch => backend,
+                Dependency::SyclTla => Backend::Xpu,
+                Dependency::MetalCpp => Backend::Metal,
+                _ => Backend::Cuda,
+            };
+            if owner != backend {
+                let message =
+                    format!("`{value}` is for {owner} sections, this one is for {backend}");
+                self.report(
+                    Problem::error(code::DEPENDENCY, place, message)
+                        .label("cannot be used here")
+                        .help("remove it, or move it to a section of that backend"),
+                );
+            } else if owner == Backend::Cuda && *value != Dependency::Torch {
+                match cutlass {
+                    Some(first) if first.value != *value => {
+                        let message = format!("`{value}` and `{}` exclude each other", first.value);
+                        self.report(
+                            Problem::error(code::DEPENDENCY, place, message)
+                                .label("another release of the same headers")
+                                .related(&first.place, "first one")
+                                .help("keep one of the two"),
+                        );
+                    }
+                    _ => cutlass = Some(written),
+                }
+            }
+        }
+        found
+    }
+}
+
+/// What is wrong with a capability, and which toolkits know the one that was meant.
+fn unknown_capability(written: &Spanned<String>) -> Problem {
+    let table = matrix::table();
+    let known = table.capabilities();
+    let names: Vec<String> = known.iter().map(ToString::to_string).collect();
+    let near = nearest(&written.value, &known);
+    let near = near.and_then(|near| Some((near, table.toolkits_for(&near)?)));
+    let help = match near {
+        Some((near, toolkits)) => format!(
+            "did you mean `{near}`, which {toolkits} compiles for? Known are: {}",
+            names.join(", ")
+        ),
+        None => format!("known are: {}", names.join(", ")),
+    };
+    let message = format!(
+        "no CUDA toolkit knows the GPU capability `{}`",
+        written.value
+    );
+    Problem::error(code::CAPABILITY, &written.place, message)
+        .label("not a known capability")
+        .help(help)
+}
+
+/// The capability of the nearest GPU; for what is not a capability, that with the nearest name.
+fn nearest(text: &str, known: &BTreeSet<Capability>) -> Option<Capability> {
+    if let Ok(meant) = text.parse::<Capability>() {
+        let number = |c: &Capability| (c.major * 10 + c.minor).cast_signed();
+        let distance = |c: &&Capability| (number(c) - number(&meant)).abs();
+        return known.iter().min_by_key(distance).copied();
+    }
+    let names: Vec<String> = known.iter().map(ToString::to_string).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    suggest::nearest(text.strip_suffix("+PTX").unwrap_or(text), &names)?
+        .parse()
+        .ok()
+}
