@@ -74,6 +74,17 @@ pub enum Command {
     },
     /// Print the JSON Schema of build.toml, for editors
     Schema,
+    /// Rewrite an older build.toml and flake.nix in their current form
+    UpdateBuild {
+        #[command(flatten)]
+        kernel: KernelDir,
+        /// Write nothing; exit 1 if something would change
+        #[arg(long)]
+        check: bool,
+        /// Write nothing; print what would change
+        #[arg(long)]
+        diff: bool,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -26,7 +26,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 pub use self::binding::{Framework, Torch, TorchNoarch, TvmFfi};
 pub use self::capability::Capability;
 pub use self::git_url::GitUrl;
-pub use self::load::{LoadError, Loaded};
+pub use self::load::{LoadError, Loaded, read_file};
 pub use self::name::KernelName;
 pub use self::python_depends::PythonDependency;
 pub use self::rocm_arch::RocmArch;

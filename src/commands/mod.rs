@@ -9,6 +9,7 @@ mod generate;
 mod list_variants;
 mod prepare;
 mod schema;
+mod update_build;
 
 use std::io::{ErrorKind, Write};
 
@@ -19,6 +20,7 @@ use thiserror::Error;
 use crate::cli::Command;
 use crate::emit::EmitError;
 use crate::kernel::LoadError;
+use crate::manifest::update::UpdateError;
 use crate::nix::NixError;
 use crate::pins::PinError;
 use crate::plan::PlanError;
@@ -52,6 +54,19 @@ pub enum CommandError {
     #[error("no problem has the code {id}")]
     #[diagnostic(code(explain::unknown), help("{help}"))]
     UnknownCode { id: String, help: String },
+
+    #[error("{} would change", .0.join(" and "))]
+    #[diagnostic(code(update::old), help("run `kernel-builder update-build`"))]
+    Old(Vec<String>),
+
+    #[error("{0}")]
+    #[diagnostic(
+        code(update::defect),
+        help(
+            "nothing was changed; this is a defect of kernel-builder, please report it with the file"
+        )
+    )]
+    Update(UpdateError),
 
     #[error("nothing to build: {why}")]
     #[diagnostic(
@@ -94,6 +109,8 @@ impl CommandError {
             CommandError::Io { source, .. } if source.kind() == ErrorKind::BrokenPipe => 0,
             CommandError::Plan(PlanError::Read { .. }) => 3,
             CommandError::Plan(_) | CommandError::NoVariants { .. } => 1,
+            CommandError::Update(UpdateError::Problems(_)) | CommandError::Old(_) => 1,
+            CommandError::Update(UpdateError::Defect { .. }) => 3,
             CommandError::Stale | CommandError::Build { .. } | CommandError::Foreign { .. } => 1,
             CommandError::Emit(EmitError::Foreign { .. }) => 1,
             CommandError::UnknownVariant { .. } | CommandError::UnknownCode { .. } => 2,
@@ -107,7 +124,8 @@ impl CommandError {
     /// Prints it for a person.
     pub fn report(&self) {
         match self {
-            CommandError::Load(LoadError::Problems(problems)) => print_problems(problems),
+            CommandError::Load(LoadError::Problems(problems))
+            | CommandError::Update(UpdateError::Problems(problems)) => print_problems(problems),
             // The reader went away: nobody is left to tell.
             CommandError::Io { source, .. } if source.kind() == ErrorKind::BrokenPipe => {}
             CommandError::Pins(errors) => {
@@ -147,6 +165,11 @@ pub fn run(command: Command) -> Result<(), CommandError> {
         Command::Generate { kernel, check } => generate::run(&kernel.path, check),
         Command::ListVariants { kernel, json } => list_variants::run(&kernel.path, json),
         Command::Schema => schema::run(),
+        Command::UpdateBuild {
+            kernel,
+            check,
+            diff,
+        } => update_build::run(&kernel.path, check, diff),
     }
 }
 

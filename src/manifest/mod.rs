@@ -13,6 +13,7 @@ pub mod schema;
 pub mod section;
 mod syntax;
 pub mod table;
+pub mod update;
 pub mod upgrade;
 pub mod v1;
 pub mod v2;

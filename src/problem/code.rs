@@ -50,7 +50,7 @@ macro_rules! codes {
 }
 
 // KB00xx the file and its shape, KB01xx [general], KB02xx the framework section,
-// KB03xx [kernel.*], KB04xx paths and other strings that reach the file system.
+// KB03xx [kernel.*], KB04xx paths and other strings that reach the file system; KB10xx flake.nix.
 codes! {
     SYNTAX = "KB0001", "the file is not valid TOML";
     ENCODING = "KB0002", "the file is not UTF-8";
@@ -111,6 +111,9 @@ codes! {
     PATH_IS_DIRECTORY = "KB0406", "a path is a directory where a file is needed";
     PATH_IS_FILE = "KB0407", "a path is a file where a directory is needed";
     FLAG_NUL = "KB0408", "a flag contains a NUL character";
+
+    FLAKE_SELF = "KB1001", "flake.nix makes its outputs without self";
+    FLAKE_SYNTAX = "KB1002", "flake.nix is not valid Nix";
 }
 
 #[cfg(test)]
