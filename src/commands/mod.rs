@@ -69,13 +69,8 @@ pub enum CommandError {
     Update(UpdateError),
 
     #[error("nothing to build: {why}")]
-    #[diagnostic(
-        code(variants::none),
-        help(
-            "`kernel-builder check-config` says whether build.toml is right; its bounds and `general.backends` choose what is built"
-        )
-    )]
-    NoVariants { why: String },
+    #[diagnostic(code(variants::none), help("{help}"))]
+    NoVariants { why: String, help: &'static str },
 
     #[error("build.nix is not up to date")]
     #[diagnostic(code(generate::stale), help("run `kernel-builder generate`"))]

@@ -24,6 +24,10 @@ pub fn prepare(path: &Utf8Path) -> Result<Prepared, CommandError> {
     if matrix.variants.is_empty() {
         return Err(CommandError::NoVariants {
             why: matrix.reasons().join("; "),
+            help: match matrix.is_limited() {
+                true => "change the bounds in build.toml, or `general.backends`",
+                false => "build.toml is right; what it asks for cannot be built yet",
+            },
         });
     }
     for backend in &matrix.without_toolchain {

@@ -5,9 +5,10 @@ use std::fmt;
 
 use super::reader::Reader;
 use super::value::{FromValue, Value, one_of};
+use crate::problem::{Place, Problem, code};
 
 macro_rules! words {
-    ($(#[$doc:meta])* $type:ident, $what:literal; $(#[doc = $variant_doc:literal] $variant:ident = $word:literal,)*) => {
+    ($(#[$doc:meta])* $type:ident, $what:literal $(, renamed $old:literal => $new:literal)*; $(#[doc = $variant_doc:literal] $variant:ident = $word:literal,)*) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $type {
@@ -50,6 +51,10 @@ macro_rules! words {
         impl FromValue for $type {
             fn from_value(value: &Value<'_>, reader: &Reader) -> Option<Self> {
                 let text = String::from_value(value, reader)?;
+                $(if text == $old {
+                    reader.report(renamed($what, $old, $new, &value.place));
+                    return None;
+                })*
                 let words = [$(($word, $type::$variant)),*];
                 one_of(&text, &value.place, reader, $what, &words)
             }
@@ -82,7 +87,7 @@ words! {
 
 words! {
     /// A library that a kernel section compiles against.
-    Dependency, "dependency";
+    Dependency, "dependency", renamed "cutlass_sycl" => "sycl_tla";
     /// CUTLASS 2.10.
     Cutlass2_10 = "cutlass_2_10",
     /// CUTLASS 3.5.
@@ -105,6 +110,14 @@ words! {
     MetalCpp = "metal-cpp",
     /// The headers of PyTorch.
     Torch = "torch",
+}
+
+/// The problem that a word has another name since v4.
+fn renamed(what: &str, old: &str, new: &str, place: &Place) -> Problem {
+    let message = format!("the {what} `{old}` is called `{new}` now");
+    Problem::error(code::UNKNOWN_VALUE, place, message)
+        .label("old name")
+        .help(format!("write \"{new}\""))
 }
 
 /// A dependency in the words of the formats before v4.

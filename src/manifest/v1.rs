@@ -138,7 +138,7 @@ impl BuildToml {
         }
     }
 
-    /// The sections that one of v1 stands for, in the order of their names.
+    /// The sections that one of v1 stands for.
     fn sections(&self, section: &Section, upgrade: &mut Upgrade) -> Vec<section::Section> {
         let language = section.language.as_ref().map(|language| language.value);
         let place = match &section.language {

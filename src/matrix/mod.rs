@@ -115,6 +115,17 @@ impl Matrix {
         reasons.dedup();
         reasons
     }
+
+    /// Whether bounds of build.toml leave out something that could be built.
+    pub fn is_limited(&self) -> bool {
+        let mut excluded = self.excluded.iter();
+        excluded.any(|excluded| {
+            !matches!(
+                excluded.why,
+                Why::Backend(_) | Why::Framework(_) | Why::Dependency(..)
+            )
+        })
+    }
 }
 
 /// Applies a kernel's bounds to a table.

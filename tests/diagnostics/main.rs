@@ -3,6 +3,7 @@
 mod cases;
 mod compact;
 mod conformance;
+mod detection;
 mod fixture;
 mod invalid;
 mod loading;

@@ -4,7 +4,10 @@ use kernel_builder::manifest::Manifest;
 use kernel_builder::problem::{Problems, RenderOptions};
 use proptest::prelude::*;
 
-use crate::fixture::{Fixture, RELU};
+use crate::fixture::{Fixture, RELU, WIDE};
+use crate::old_cases::{V1, V2, V3, V4};
+
+const FILES: [&str; 6] = [RELU, WIDE, V1, V2, V3, V4];
 
 /// Both forms of the report can be made, and every span is inside the text.
 fn assert_sound(problems: &Problems) {
@@ -34,18 +37,20 @@ fn mutated() -> impl Strategy<Value = String> {
         Just("\u{1b}[31mä\r".to_owned()),
         "\\PC{0,8}",
     ];
-    let edit = (0..=RELU.len(), 0..12_usize, fragment);
-    prop::collection::vec(edit, 1..5).prop_map(|edits| {
+    let edit = (any::<prop::sample::Index>(), 0..12_usize, fragment);
+    let edits = prop::collection::vec(edit, 1..5);
+    (prop::sample::select(&FILES[..]), edits).prop_map(|(file, edits)| {
         edits
             .iter()
-            .fold(RELU.to_owned(), |mut text, (at, length, new)| {
+            .fold(file.to_owned(), |mut text, (at, length, new)| {
+                let at = at.index(text.len() + 1);
                 let floor = |mut at: usize| {
                     while !text.is_char_boundary(at) {
                         at -= 1;
                     }
                     at
                 };
-                let start = floor((*at).min(text.len()));
+                let start = floor(at.min(text.len()));
                 let end = floor((start + length).min(text.len())).max(start);
                 text.replace_range(start..end, new);
                 text
@@ -73,6 +78,23 @@ proptest! {
 
     #[test]
     fn mutated_files(text in mutated()) {
+        let (kernel, problems) = Fixture::new().check(text.as_bytes());
+        assert_sound(&problems);
+        prop_assert_eq!(kernel.is_some(), !problems.has_errors());
+    }
+}
+
+/// Values of one edition in the keys of another.
+fn mixed() -> impl Strategy<Value = String> {
+    let lines: Vec<&str> = FILES.iter().flat_map(|file| file.lines()).collect();
+    prop::collection::vec(prop::sample::select(lines), 0..30).prop_map(|lines| lines.join("\n"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn mixed_editions(text in mixed()) {
         let (kernel, problems) = Fixture::new().check(text.as_bytes());
         assert_sound(&problems);
         prop_assert_eq!(kernel.is_some(), !problems.has_errors());

@@ -18,6 +18,10 @@ pub const V1: &[ValidCase] = &[
         "[general]\nname = \"relu\"\n[torch]\nsrc = [\"torch-ext/torch_binding.cpp\"]\ninclude = [\"csrc\"]\n[kernel.relu]\nlanguage = \"cuda-hipify\"\nsrc = [\"csrc/relu.cu\", \"csrc/helpers.cuh\"]\ninclude = [\"csrc/include\"]\ndepends = [\"torch\", \"cutlass_3_6\"]\ncuda-capabilities = [\"8.0\"]\nrocm-archs = [\"gfx942\", \"gfx90a\"]\n",
     ),
     (
+        "v1-hipify-names-in-order",
+        "[general]\nname = \"relu\"\n[torch]\nsrc = [\"torch-ext/torch_binding.cpp\"]\n[kernel.a]\nlanguage = \"cuda-hipify\"\nsrc = [\"csrc/relu.cu\"]\ndepends = []\n[kernel.a2]\nlanguage = \"metal\"\nsrc = [\"csrc/relu.metal\"]\ndepends = []\n",
+    ),
+    (
         "v1-metal",
         "[general]\nname = \"relu\"\n[torch]\nsrc = [\"torch-ext/torch_binding.cpp\"]\n[kernel.relu]\nlanguage = \"metal\"\nsrc = [\"csrc/relu.metal\"]\ndepends = []\n",
     ),
