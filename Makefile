@@ -1,8 +1,13 @@
-.PHONY: demo lint test
+.PHONY: demo fuzz lint test
 
 # Builds examples/relu for the CPU from nothing and loads it with the real client.
 demo:
 	scripts/demo.sh
+
+# Mutates the files of tests/corpus for FUZZ_MINUTES, and reads and rewrites what comes of it.
+FUZZ_MINUTES ?= 10
+fuzz:
+	FUZZ_MINUTES=$(FUZZ_MINUTES) nice cargo test --quiet --test update -- --ignored --nocapture mutated_files_for_minutes
 
 # Style and static checks.
 lint:

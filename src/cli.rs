@@ -34,6 +34,7 @@ pub enum Command {
         print_build_logs: bool,
     },
     /// Check build.toml and the files it names
+    #[command(alias = "validate")]
     CheckConfig {
         #[command(flatten)]
         kernel: KernelDir,
@@ -43,6 +44,11 @@ pub enum Command {
     },
     /// Print shell completions
     Completions { shell: Shell },
+    /// Explain a problem code such as KB0101, or list all of them
+    Explain {
+        /// The code, in upper or lower case
+        code: Option<String>,
+    },
     /// Bring the toolchains of a kernel's variants into the Nix store
     Fetch {
         #[command(flatten)]
@@ -65,6 +71,19 @@ pub enum Command {
         /// Print a JSON array
         #[arg(long)]
         json: bool,
+    },
+    /// Print the JSON Schema of build.toml, for editors
+    Schema,
+    /// Rewrite an older build.toml and flake.nix in their current form
+    UpdateBuild {
+        #[command(flatten)]
+        kernel: KernelDir,
+        /// Write nothing; exit 1 if something would change
+        #[arg(long)]
+        check: bool,
+        /// Write nothing; print what would change
+        #[arg(long)]
+        diff: bool,
     },
 }
 

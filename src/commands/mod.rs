@@ -3,10 +3,13 @@
 mod build;
 mod check_config;
 mod completions;
+mod explain;
 mod fetch;
 mod generate;
 mod list_variants;
 mod prepare;
+mod schema;
+mod update_build;
 
 use std::io::{ErrorKind, Write};
 
@@ -17,6 +20,7 @@ use thiserror::Error;
 use crate::cli::Command;
 use crate::emit::EmitError;
 use crate::kernel::LoadError;
+use crate::manifest::update::UpdateError;
 use crate::nix::NixError;
 use crate::pins::PinError;
 use crate::plan::PlanError;
@@ -46,6 +50,23 @@ pub enum CommandError {
     #[error("no variant is called {name}")]
     #[diagnostic(code(variants::unknown), help("{help}"))]
     UnknownVariant { name: String, help: String },
+
+    #[error("no problem has the code {id}")]
+    #[diagnostic(code(explain::unknown), help("{help}"))]
+    UnknownCode { id: String, help: String },
+
+    #[error("{} would change", .0.join(" and "))]
+    #[diagnostic(code(update::old), help("run `kernel-builder update-build`"))]
+    Old(Vec<String>),
+
+    #[error("{0}")]
+    #[diagnostic(
+        code(update::defect),
+        help(
+            "nothing was changed; this is a defect of kernel-builder, please report it with the file"
+        )
+    )]
+    Update(UpdateError),
 
     #[error("nothing to build: {why}")]
     #[diagnostic(code(variants::none), help("{help}"))]
@@ -83,9 +104,11 @@ impl CommandError {
             CommandError::Io { source, .. } if source.kind() == ErrorKind::BrokenPipe => 0,
             CommandError::Plan(PlanError::Read { .. }) => 3,
             CommandError::Plan(_) | CommandError::NoVariants { .. } => 1,
+            CommandError::Update(UpdateError::Problems(_)) | CommandError::Old(_) => 1,
+            CommandError::Update(UpdateError::Defect { .. }) => 3,
             CommandError::Stale | CommandError::Build { .. } | CommandError::Foreign { .. } => 1,
             CommandError::Emit(EmitError::Foreign { .. }) => 1,
-            CommandError::UnknownVariant { .. } => 2,
+            CommandError::UnknownVariant { .. } | CommandError::UnknownCode { .. } => 2,
             CommandError::Emit(_)
             | CommandError::Nix(_)
             | CommandError::Pins(_)
@@ -96,7 +119,8 @@ impl CommandError {
     /// Prints it for a person.
     pub fn report(&self) {
         match self {
-            CommandError::Load(LoadError::Problems(problems)) => print_problems(problems),
+            CommandError::Load(LoadError::Problems(problems))
+            | CommandError::Update(UpdateError::Problems(problems)) => print_problems(problems),
             // The reader went away: nobody is left to tell.
             CommandError::Io { source, .. } if source.kind() == ErrorKind::BrokenPipe => {}
             CommandError::Pins(errors) => {
@@ -131,9 +155,16 @@ pub fn run(command: Command) -> Result<(), CommandError> {
         ),
         Command::CheckConfig { kernel, json } => check_config::run(&kernel.path, json),
         Command::Completions { shell } => completions::run(shell),
+        Command::Explain { code } => explain::run(code.as_deref()),
         Command::Fetch { kernel, variants } => fetch::run(&kernel.path, &variants.names),
         Command::Generate { kernel, check } => generate::run(&kernel.path, check),
         Command::ListVariants { kernel, json } => list_variants::run(&kernel.path, json),
+        Command::Schema => schema::run(),
+        Command::UpdateBuild {
+            kernel,
+            check,
+            diff,
+        } => update_build::run(&kernel.path, check, diff),
     }
 }
 

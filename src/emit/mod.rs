@@ -3,6 +3,7 @@
 
 pub mod nix;
 
+use std::fs::Permissions;
 use std::io::Write;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -78,18 +79,43 @@ pub fn write(path: &Utf8Path, text: &str) -> Result<Written, EmitError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Written::Created,
         Err(error) => return Err(failed(error)),
     };
+    // Temporary files are private; a generated file is like any other.
+    replace_as(
+        path,
+        text,
+        std::os::unix::fs::PermissionsExt::from_mode(0o644),
+    )
+    .map_err(failed)?;
+    Ok(written)
+}
+
+/// Replaces a file of the user's that a command was asked to change, whole or not at all. A link stays one.
+///
+/// # Errors
+/// `EmitError::Write` for the file system's.
+pub fn replace(path: &Utf8Path, text: &str) -> Result<(), EmitError> {
+    let replace = || {
+        let real = path.canonicalize_utf8()?;
+        let permissions = real.metadata()?.permissions();
+        replace_as(&real, text, permissions)
+    };
+    replace().map_err(|source| EmitError::Write {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Writes beside the place, then renames.
+fn replace_as(path: &Utf8Path, text: &str, permissions: Permissions) -> std::io::Result<()> {
     let dir = path
         .parent()
         .filter(|dir| !dir.as_str().is_empty())
         .unwrap_or(Utf8Path::new("."));
     let mut file = tempfile::Builder::new()
         .prefix(".kernel-builder-")
-        .tempfile_in(dir)
-        .map_err(failed)?;
-    file.write_all(text.as_bytes()).map_err(failed)?;
-    // Temporary files are private; a generated file is like any other.
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    file.as_file().set_permissions(mode).map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(written)
+        .tempfile_in(dir)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().set_permissions(permissions)?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
 }

@@ -52,17 +52,21 @@ impl LoadError {
     }
 }
 
+/// The bytes of a build.toml.
+///
+/// # Errors
+/// `LoadError::NotFound` and `LoadError::Read`.
+pub fn read_file(file: &Utf8Path) -> Result<Vec<u8>, LoadError> {
+    let path = file.to_owned();
+    std::fs::read(file).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => LoadError::NotFound { path },
+        _ => LoadError::Read { path, source },
+    })
+}
+
 pub(super) fn load(path: &Utf8Path) -> Result<Loaded, LoadError> {
     let (root, file) = locate(path);
-    let bytes = std::fs::read(&file).map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-            LoadError::NotFound { path: file.clone() }
-        }
-        _ => LoadError::Read {
-            path: file.clone(),
-            source,
-        },
-    })?;
+    let bytes = read_file(&file)?;
     let manifest = Manifest::read(file.as_str(), &bytes);
     match Kernel::check(&manifest, &root) {
         (Some(kernel), warnings) => Ok(Loaded {

@@ -8,11 +8,11 @@ use super::value::{FromValue, Value, one_of};
 use crate::problem::{Place, Problem, code};
 
 macro_rules! words {
-    ($(#[$doc:meta])* $type:ident, $what:literal $(, renamed $old:literal => $new:literal)*; $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)*) => {
+    ($(#[$doc:meta])* $type:ident, $what:literal $(, renamed $old:literal => $new:literal)*; $(#[doc = $variant_doc:literal] $variant:ident = $word:literal,)*) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $type {
-            $($(#[$variant_doc])* $variant,)*
+            $(#[doc = $variant_doc] $variant,)*
         }
 
         impl $type {
@@ -30,6 +30,21 @@ macro_rules! words {
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(self.as_str())
+            }
+        }
+
+        impl schemars::JsonSchema for $type {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                std::borrow::Cow::Borrowed(stringify!($type))
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({
+                    "type": "string",
+                    "enum": [$($word),*],
+                    // What Even Better TOML shows beside each word.
+                    "x-taplo": { "docs": { "enumValues": [$($variant_doc.trim()),*] } },
+                })
             }
         }
 

@@ -1,14 +1,18 @@
 //! The framework sections of build.toml as written: `[torch]`, `[torch-noarch]`, `[tvm-ffi]`.
 
+use schemars::JsonSchema;
+
 use super::backend::Backend;
 use super::reader::Reader;
+use super::schema;
 use super::table::Table;
 use super::value::{FromValue, List, Spanned, Value, one_of};
 use crate::problem::{Place, Problem, code};
 use crate::version::Version;
 
-/// `[torch]`
-#[derive(Debug, Clone)]
+/// A kernel with a C++ binding for torch.
+#[derive(Debug, Clone, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Torch {
     /// Sources of the binding.
     pub src: Option<List<String>>,
@@ -35,19 +39,23 @@ pub enum StableAbi {
     PerBackend(Vec<(Spanned<Backend>, Spanned<Version>)>),
 }
 
-/// `[torch-noarch]`
-#[derive(Debug, Clone)]
+/// A kernel for torch that is written in Python only.
+#[derive(Debug, Clone, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields, transform = schema::both_spellings)]
 pub struct TorchNoarch {
     /// Extensions of the Python files to install.
     pub pyext: Option<List<String>>,
     /// GPU capabilities to state in the metadata.
+    #[schemars(transform = schema::capabilities)]
     pub cuda_capabilities: Option<List<String>>,
     /// GPU architectures to state in the metadata.
+    #[schemars(transform = schema::architectures)]
     pub rocm_archs: Option<List<String>>,
 }
 
-/// `[tvm-ffi]`
-#[derive(Debug, Clone)]
+/// A kernel with a C++ binding through TVM FFI.
+#[derive(Debug, Clone, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields, extend("required" = ["src"]))]
 pub struct TvmFfi {
     /// Sources of the binding.
     pub src: Option<List<String>>,

@@ -1,18 +1,24 @@
 //! The `[kernel.*]` sections of build.toml as written.
 
+use schemars::JsonSchema;
+
 use super::backend::{Backend, Dependency};
 use super::reader::Reader;
+use super::schema;
 use super::table::Table;
 use super::value::{FromValue, List, Spanned, Value};
 use crate::problem::{Place, Problem, code};
 use crate::version::Version;
 
 /// One `[kernel.<name>]`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, JsonSchema)]
+#[schemars(rename_all = "kebab-case", extend("required" = ["depends", "src"]))]
 pub struct Section {
     /// The name in the header.
+    #[schemars(skip)]
     pub name: Spanned<String>,
     /// `backend`, with the keys that only this backend has.
+    #[schemars(skip)]
     pub backend: Option<Spanned<SectionBackend>>,
     /// Libraries to compile against.
     pub depends: Option<List<Dependency>>,
@@ -25,31 +31,38 @@ pub struct Section {
 }
 
 /// The backend of a section and the keys that only it has.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, JsonSchema)]
+#[schemars(tag = "backend", rename_all = "lowercase")]
 pub enum SectionBackend {
-    /// `backend = "cpu"`
+    /// Compiled for the host processor.
     Cpu,
-    /// `backend = "cuda"`
+    /// Compiled for NVIDIA GPUs.
     Cuda {
         /// GPU capabilities to compile for.
+        #[schemars(rename = "cuda-capabilities", transform = schema::capabilities)]
         capabilities: Option<List<String>>,
         /// Flags for nvcc.
+        #[schemars(rename = "cuda-flags")]
         flags: Option<List<String>>,
         /// Oldest CUDA toolkit that compiles this section.
+        #[schemars(rename = "cuda-minver")]
         minver: Option<Spanned<Version>>,
     },
-    /// `backend = "metal"`
+    /// Compiled for Apple GPUs.
     Metal,
-    /// `backend = "rocm"`
+    /// Compiled for AMD GPUs.
     Rocm {
         /// GPU architectures to compile for.
+        #[schemars(rename = "rocm-archs", transform = schema::architectures)]
         archs: Option<List<String>>,
         /// Flags for hipcc.
+        #[schemars(rename = "hip-flags")]
         flags: Option<List<String>>,
     },
-    /// `backend = "xpu"`
+    /// Compiled for Intel GPUs.
     Xpu {
         /// Flags for the SYCL compiler.
+        #[schemars(rename = "sycl-flags")]
         flags: Option<List<String>>,
     },
 }

@@ -1,5 +1,6 @@
 //! Turns text into TOML and reports all syntax errors, not only the first.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use toml::de::DeTable;
@@ -24,6 +25,7 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<ParsedText> {
     let mut bytes = text.as_bytes().to_vec();
     let mut broken_lines = Vec::new();
     let mut found: Vec<Found> = Vec::new();
+    let mut lines = BTreeSet::new();
     let mut clean = None;
     for round in 0..ROUNDS {
         let current = String::from_utf8(bytes.clone()).ok()?;
@@ -43,7 +45,7 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<ParsedText> {
             }
             let line = line_around(text, span.start);
             // One mistake can upset the parser several times on a line; the first one counts.
-            if found.iter().all(|earlier| earlier.line != line.start) {
+            if lines.insert(line.start) {
                 found.push(Found {
                     line: line.start,
                     round,

@@ -115,6 +115,7 @@ impl BuildToml {
         let sections = self.kernel.iter();
         let sections = sections.flat_map(|section| self.sections(section, upgrade));
         let mut sections: Vec<_> = sections.collect();
+        // `relu-x` stands before `relu_rocm`, the second half of `relu`.
         sections.sort_by(|a, b| a.name.value.cmp(&b.name.value));
         let body = upgrade.body(
             &self.universal,

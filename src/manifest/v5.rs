@@ -1,9 +1,12 @@
 //! Edition 5 of build.toml: every key, as written. A value that could not be read is `None` and
 //! has been reported, as has a required value that is missing.
 
+use schemars::JsonSchema;
+
 use super::backend::{Backend, Dependency};
 use super::framework::{Torch, TorchNoarch, TvmFfi, exactly_one};
 use super::reader::Reader;
+use super::schema;
 use super::section::{Section, read_sections};
 use super::table::Table;
 use super::value::{FromValue, List, Spanned, Value};
@@ -13,54 +16,65 @@ use crate::version::Version;
 /// The number in `general.edition`.
 pub const EDITION: u64 = 5;
 
-/// A whole file.
-#[derive(Debug, Clone)]
+/// A PyTorch kernel: what to compile and for what.
+#[derive(Debug, Clone, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields, transform = schema::whole)]
 pub struct BuildToml {
-    /// `[general]`
+    /// The kernel as a whole.
     pub general: General,
-    /// `[torch]`
+    /// A kernel with a C++ binding for torch.
     pub torch: Option<Spanned<Torch>>,
-    /// `[torch-noarch]`
+    /// A kernel for torch that is written in Python only.
     pub torch_noarch: Option<Spanned<TorchNoarch>>,
-    /// `[tvm-ffi]`
+    /// A kernel with a C++ binding through TVM FFI.
     pub tvm_ffi: Option<Spanned<TvmFfi>>,
-    /// `[kernel.*]`, in the order of their names.
+    /// What is compiled: one section per backend or more. In the order of their names.
+    #[schemars(schema_with = "schema::sections")]
     pub kernel: Vec<Section>,
 }
 
-/// `[general]`
-#[derive(Debug, Clone, Default)]
+/// The kernel as a whole.
+#[derive(Debug, Clone, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields, transform = schema::general)]
 pub struct General {
     /// Name of the kernel, with dashes.
+    #[schemars(extend("pattern" = "^[a-z][-a-z0-9]*[a-z0-9]$"))]
     pub name: Option<Spanned<String>>,
     /// Version of the kernel's interface.
     pub version: Option<Spanned<u64>>,
     /// Licence, usually an SPDX identifier.
+    #[schemars(extend("minLength" = 1))]
     pub license: Option<Spanned<String>>,
     /// Git URL of the project that the kernel was taken from.
     pub upstream: Option<Spanned<String>>,
     /// Git URL of the sources of this kernel.
     pub source: Option<Spanned<String>>,
     /// What to build for.
+    #[schemars(extend("minItems" = 1, "uniqueItems" = true))]
     pub backends: Option<List<Backend>>,
     /// Other kernels needed at run time.
     pub kernel_depends: Option<List<KernelDependency>>,
     /// Python packages needed at run time.
     pub python_depends: Option<List<String>>,
-    /// `[general.cuda]`
+    /// On NVIDIA GPUs only.
+    #[schemars(schema_with = "schema::cuda_options")]
     pub cuda: BackendOptions,
-    /// `[general.neuron]`
+    /// On AWS Trainium and Inferentia only.
+    #[schemars(schema_with = "schema::neuron_options")]
     pub neuron: BackendOptions,
-    /// `[general.tpu]`
+    /// On Google TPUs only.
+    #[schemars(schema_with = "schema::tpu_options")]
     pub tpu: BackendOptions,
-    /// `[general.xpu]`
+    /// On Intel GPUs only.
+    #[schemars(schema_with = "schema::xpu_options")]
     pub xpu: BackendOptions,
-    /// `[general.hub]`
+    /// Where the kernel is published.
     pub hub: Hub,
 }
 
 /// A table such as `[general.cuda]`. Which keys a backend has is checked when reading.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct BackendOptions {
     /// Oldest toolkit (cuda only).
     pub minver: Option<Spanned<Version>>,
@@ -69,13 +83,15 @@ pub struct BackendOptions {
     /// Other kernels needed on this backend.
     pub kernel_depends: Option<List<KernelDependency>>,
     /// Where the table stands, if it does.
+    #[schemars(skip)]
     pub place: Option<Place>,
     /// Python packages needed on this backend.
     pub python_depends: Option<List<String>>,
 }
 
-/// `[general.hub]`
-#[derive(Debug, Clone, Default)]
+/// Where the kernel is published.
+#[derive(Debug, Clone, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Hub {
     /// `organisation/name` on the Hub.
     pub repo_id: Option<Spanned<String>>,

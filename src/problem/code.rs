@@ -10,6 +10,16 @@ pub struct Code {
     pub id: &'static str,
     /// One line for lists and for `explain`.
     pub title: &'static str,
+    /// What the mistake means, an example and the cure, in Markdown: the file of that name in explain/.
+    pub explanation: &'static str,
+}
+
+impl Code {
+    /// The code called `id`, in whatever case.
+    pub fn find(id: &str) -> Option<Code> {
+        let mut all = ALL.iter().copied();
+        all.find(|code| code.id.eq_ignore_ascii_case(id))
+    }
 }
 
 impl fmt::Display for Code {
@@ -26,14 +36,21 @@ impl fmt::Debug for Code {
 
 macro_rules! codes {
     ($($name:ident = $id:literal, $title:literal;)*) => {
-        $(#[doc = $title] pub const $name: Code = Code { id: $id, title: $title };)*
+        $(
+            #[doc = $title]
+            pub const $name: Code = Code {
+                id: $id,
+                title: $title,
+                explanation: include_str!(concat!("explain/", $id, ".md")),
+            };
+        )*
         /// Every code, in the order of the table.
         pub const ALL: &[Code] = &[$($name),*];
     };
 }
 
 // KB00xx the file and its shape, KB01xx [general], KB02xx the framework section,
-// KB03xx [kernel.*], KB04xx paths and other strings that reach the file system.
+// KB03xx [kernel.*], KB04xx paths and other strings that reach the file system; KB10xx flake.nix.
 codes! {
     SYNTAX = "KB0001", "the file is not valid TOML";
     ENCODING = "KB0002", "the file is not UTF-8";
@@ -94,10 +111,15 @@ codes! {
     PATH_IS_DIRECTORY = "KB0406", "a path is a directory where a file is needed";
     PATH_IS_FILE = "KB0407", "a path is a file where a directory is needed";
     FLAG_NUL = "KB0408", "a flag contains a NUL character";
+
+    FLAKE_SELF = "KB1001", "flake.nix makes its outputs without self";
+    FLAKE_SYNTAX = "KB1002", "flake.nix is not valid Nix";
 }
 
 #[cfg(test)]
 mod tests {
+    use std::str::FromStr;
+
     use super::*;
 
     #[test]
@@ -106,6 +128,50 @@ mod tests {
         for code in ALL {
             assert!(code.id.len() == 6 && code.id.starts_with("KB"), "{code}");
             assert!(!code.title.is_empty() && !code.title.ends_with('.'));
+        }
+    }
+
+    #[test]
+    fn a_code_is_found_in_any_case() {
+        assert_eq!(Code::find("kb0101"), Some(KERNEL_NAME));
+        assert_eq!(Code::find("KB0101"), Some(KERNEL_NAME));
+        assert_eq!(Code::find("KB010"), None);
+    }
+
+    /// What it means, then an example, then the cure; wrapped, since terminals do not wrap at words.
+    #[test]
+    fn every_code_is_explained() {
+        for code in ALL {
+            let text = code.explanation;
+            let parts: Vec<&str> = text.split("\n```").collect();
+            let [meaning, example, cure] = parts[..] else {
+                panic!("{code}: not one example between two texts");
+            };
+            assert!(meaning.matches('.').count() >= 2, "{code}: {meaning}");
+            assert!(cure.trim().len() > 40, "{code}: {cure}");
+            let (language, example) = example.split_once('\n').expect("a language");
+            assert!(!example.trim().is_empty(), "{code}");
+            if language == "toml" && *code != SYNTAX {
+                let parsed = toml::Table::from_str(example);
+                assert!(parsed.is_ok(), "{code}: {parsed:?}");
+            }
+            assert!(
+                text.lines().all(|line| line.chars().count() <= 120),
+                "{code}"
+            );
+            assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{code}");
+        }
+    }
+
+    /// An explanation without a code would never be shown.
+    #[test]
+    fn every_explanation_has_a_code() {
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/src/problem/explain");
+        for entry in std::fs::read_dir(dir).expect("a folder") {
+            let name = entry.expect("an entry").file_name();
+            let name = name.to_string_lossy();
+            let code = name.strip_suffix(".md").and_then(Code::find);
+            assert!(code.is_some_and(|code| name.starts_with(code.id)), "{name}");
         }
     }
 }

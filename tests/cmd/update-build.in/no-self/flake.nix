@@ -1,0 +1,8 @@
+{
+  outputs =
+    { kernel-builder, ... }:
+    kernel-builder.lib.genFlakeOutputs {
+      path = ./.;
+      rev = "1";
+    };
+}
