@@ -10,7 +10,7 @@ export KERNEL_BUILDER_TEST_VENV=$PWD/.venv
 cargo build --quiet
 target/debug/kernel-builder fetch examples/relu
 scripts/venv.sh "$KERNEL_BUILDER_TEST_VENV"
-cargo test --quiet -- --include-ignored
+FUZZ_MINUTES=0.5 cargo test --quiet -- --include-ignored
 "$KERNEL_BUILDER_TEST_VENV/bin/python" -m pytest -q tests
 
 # The real builds once more with a current Nix, whose store has another schema. Debian's names a /bin/sh for the sandbox

@@ -350,3 +350,22 @@ fn a_folder_in_the_way_stays() {
     assert!(target.file().is_dir());
     assert_eq!(target.names(), ["build.nix"]);
 }
+
+/// A file of the user's keeps its mode, and a link to it stays a link.
+#[test]
+fn a_users_file_is_replaced_in_place() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = Utf8Path::from_path(dir.path()).expect("a UTF-8 path");
+    let (file, link) = (dir.join("real.toml"), dir.join("build.toml"));
+    std::fs::write(&file, "old").expect("written");
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).expect("a mode");
+    symlink("real.toml", &link).expect("a link");
+    emit::replace(&link, "new").expect("replaced");
+    assert!(link.is_symlink());
+    assert_eq!(std::fs::read_to_string(&file).expect("a file"), "new");
+    let mode = file.metadata().expect("metadata").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(dir.read_dir_utf8().expect("a folder").count(), 2);
+}

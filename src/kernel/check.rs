@@ -17,7 +17,7 @@ pub(super) struct Check {
     /// The kernel's directory.
     pub root: Utf8PathBuf,
     /// Folders that are known to be inside the kernel once every link is followed.
-    pub inside: BTreeSet<Utf8PathBuf>,
+    pub inside: BTreeSet<String>,
     /// What was found so far, including the problems of the manifest.
     pub problems: Problems,
 }

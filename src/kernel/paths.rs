@@ -1,6 +1,7 @@
 //! Checks of paths written in build.toml. Every path that passes is relative, without `.` and
 //! `..`, and names something inside the kernel.
 
+use std::fs::Metadata;
 use std::io;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
@@ -56,7 +57,11 @@ impl Check {
         expect: Expect,
     ) -> Result<(), Box<Problem>> {
         let full = self.root.join(path);
-        let metadata = full.metadata().map_err(|error| {
+        // One look is enough for what is no link.
+        let own = full.symlink_metadata();
+        let is_link = own.as_ref().is_ok_and(Metadata::is_symlink);
+        let metadata = if is_link { full.metadata() } else { own };
+        let metadata = metadata.map_err(|error| {
             let problem = Problem::error(
                 code::PATH_MISSING,
                 place,
@@ -76,7 +81,7 @@ impl Check {
                     }),
             )
         })?;
-        if self.leads_out(path) {
+        if self.leads_out(path, is_link) {
             return Err(Box::new(
                 Problem::error(
                     code::PATH_ESCAPES,
@@ -110,23 +115,21 @@ impl Check {
     /// Whether a path that exists is outside of the kernel once every link is followed: what it
     /// leads to must be part of what is built. Following links is slow, so it is done once for
     /// the files of a folder, of which those that are links themselves are followed each.
-    fn leads_out(&mut self, path: &Utf8Path) -> bool {
-        let full = self.root.join(path);
-        let is_link = full.symlink_metadata().is_ok_and(|m| m.is_symlink());
-        let (followed, folder) = match path.parent() {
-            Some(folder) if !is_link => (self.root.join(folder), folder),
-            _ => (full, path),
+    fn leads_out(&mut self, path: &Utf8Path, is_link: bool) -> bool {
+        let folder = match path.parent() {
+            Some(folder) if !is_link => folder,
+            _ => path,
         };
-        if self.inside.contains(folder) {
+        if self.inside.contains(folder.as_str()) {
             return false;
         }
-        let real = followed.canonicalize_utf8().ok();
+        let real = self.root.join(folder).canonicalize_utf8().ok();
         let root = self.root.canonicalize_utf8().ok();
         let out = real
             .zip(root)
             .is_some_and(|(real, root)| !real.starts_with(root));
         if !out {
-            self.inside.insert(folder.to_owned());
+            self.inside.insert(folder.to_string());
         }
         out
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 
 use super::check::Check;
 use super::framework::plain;
@@ -66,10 +66,10 @@ impl Check {
 
     /// A source twice in one list, by whatever spelling.
     pub(super) fn sources_once(&mut self, src: &[Spanned<Utf8PathBuf>]) {
-        let mut first: BTreeMap<&Utf8Path, &Place> = BTreeMap::new();
+        let mut first: BTreeMap<&str, &Place> = BTreeMap::new();
         for Spanned { value, place } in src {
-            let Some(earlier) = first.get(value.as_path()) else {
-                first.insert(value, place);
+            let Some(earlier) = first.get(value.as_str()) else {
+                first.insert(value.as_str(), place);
                 continue;
             };
             self.report(

@@ -4,6 +4,7 @@
 mod cases;
 #[path = "../diagnostics/fixture.rs"]
 mod fixture;
+mod page;
 mod validator;
 
 use std::collections::BTreeSet;
@@ -31,6 +32,25 @@ fn the_schema_is_golden() {
         text == expected,
         "docs/build.schema.json is not what `kernel-builder schema` prints"
     );
+}
+
+#[test]
+fn the_page_lists_every_key() {
+    let path = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/manifest.md");
+    let page = std::fs::read_to_string(&path).expect("a page");
+    let (head, old) = page
+        .split_once("types in src/manifest. -->\n")
+        .expect("the mark");
+    let keys = page::keys(&schema());
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        let page = format!("{head}types in src/manifest. -->\n{keys}");
+        std::fs::write(&path, page).expect("write the page");
+    } else {
+        assert!(
+            old == keys,
+            "docs/manifest.md is not up to date: UPDATE_GOLDEN=1 writes it"
+        );
+    }
 }
 
 #[test]

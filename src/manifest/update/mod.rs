@@ -109,11 +109,9 @@ fn as_in(old: &str, new: String) -> String {
     } else {
         ""
     };
-    let new = new.replace("\r\n", "\n");
-    let new = if windows {
-        new.replace('\n', "\r\n")
-    } else {
-        new
+    let new = match windows {
+        true => new.replace("\r\n", "\n").replace('\n', "\r\n"),
+        false => new,
     };
     format!("{mark}{new}")
 }
