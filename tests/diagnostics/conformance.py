@@ -1,4 +1,6 @@
-"""What the kernels client makes of each build.toml under a folder, as JSON: file by file, what it read, or its error.
+"""What the kernels client makes of each build.toml under a folder, as JSON.
+
+Folder by folder, the kernels that each backend depends on, or the error.
 
 Driven by conformance.rs, which compares it with what this program makes of them.
 """
