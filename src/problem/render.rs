@@ -45,10 +45,7 @@ impl Problems {
             .with_break_words(false)
             .without_syntax_highlighting()
             .with_links(false);
-        let source = Source {
-            name: self.name(),
-            text: printable(self.text()),
-        };
+        let source = Source::new(self.name(), printable(self.text()));
         let mut out = String::new();
         for problem in self.iter() {
             let view = View {
@@ -108,6 +105,23 @@ fn one_line(text: &str) -> String {
 struct Source<'a> {
     name: &'a str,
     text: String,
+    /// Where each line starts.
+    lines: Vec<usize>,
+}
+
+impl<'a> Source<'a> {
+    fn new(name: &'a str, text: String) -> Self {
+        let after_breaks = text.match_indices('\n').map(|(at, _)| at + 1);
+        let lines = std::iter::once(0).chain(after_breaks).collect();
+        Self { name, text, lines }
+    }
+
+    /// The line that a byte is in, counted from 0.
+    fn line_of(&self, offset: usize) -> usize {
+        self.lines
+            .partition_point(|start| *start <= offset)
+            .saturating_sub(1)
+    }
 }
 
 impl SourceCode for Source<'_> {
@@ -117,11 +131,23 @@ impl SourceCode for Source<'_> {
         context_lines_before: usize,
         context_lines_after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
-        let inner = self
-            .text
-            .read_span(span, context_lines_before, context_lines_after)?;
+        // miette counts lines from the start of what it is given: with all of a file and thousands of problems, that is
+        // a minute. So it gets the lines that it will show.
+        let first = self
+            .line_of(span.offset())
+            .saturating_sub(context_lines_before);
+        let last = self.line_of(span.offset() + span.len()) + context_lines_after;
+        let window =
+            self.lines[first]..self.lines.get(last + 1).map_or(self.text.len(), |end| *end);
+        let shown = SourceSpan::from((span.offset().saturating_sub(window.start), span.len()));
+        let inner = self.text[window.clone()].read_span(
+            &shown,
+            context_lines_before,
+            context_lines_after,
+        )?;
+        let span = SourceSpan::from((inner.span().offset() + window.start, inner.span().len()));
         // NB: miette counts this column in bytes; people and editors count characters.
-        let start = floor_boundary(&self.text, inner.span().offset());
+        let start = floor_boundary(&self.text, span.offset());
         let column = if inner.column() == 0 {
             0
         } else {
@@ -131,10 +157,11 @@ impl SourceCode for Source<'_> {
         Ok(Box::new(MietteSpanContents::new_named(
             self.name.to_owned(),
             inner.data(),
-            *inner.span(),
-            inner.line(),
+            span,
+            inner.line() + first,
             column,
-            inner.line_count(),
+            // What miette calls the count is the number of the last line.
+            inner.line_count() + first,
         )))
     }
 }
