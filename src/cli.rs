@@ -64,11 +64,20 @@ pub enum Command {
         #[arg(long)]
         check: bool,
     },
-    /// List the variants that a kernel is built for
+    /// List the variants that a kernel is built for on this system
     ListVariants {
         #[command(flatten)]
         kernel: KernelDir,
-        /// Print a JSON array
+        /// Those of every system
+        #[arg(long)]
+        all: bool,
+        /// The builds that development shells are for: for a kernel of Python alone, each torch and compute
+        #[arg(long)]
+        arch: bool,
+        /// List what is not built, and which rule and key of build.toml excludes it
+        #[arg(long)]
+        why: bool,
+        /// Print a JSON array of objects
         #[arg(long)]
         json: bool,
     },
@@ -96,7 +105,7 @@ pub struct KernelDir {
 
 #[derive(Debug, Args)]
 pub struct Variants {
-    /// Only this variant; may be given several times
+    /// Only this variant, or those that a glob such as 'torch21?-*-cu130-*' matches; may be given several times
     #[arg(long = "variant", value_name = "VARIANT")]
     pub names: Vec<String>,
 }

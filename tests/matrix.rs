@@ -3,8 +3,12 @@
 #[path = "common/kernel.rs"]
 mod kernel;
 
-use kernel_builder::kernel::{Backend, Bounds, Dependency, Framework, Kernel, Torch, TorchNoarch};
-use kernel_builder::matrix::{self, Excluded, Matrix, Table, matrix};
+use std::collections::BTreeSet;
+
+use kernel_builder::kernel::{
+    Backend, Bounds, Dependency, Framework, Kernel, SectionBackend, Torch,
+};
+use kernel_builder::matrix::{self, Excluded, Matrix, Table, Variant, matrix};
 use kernel_builder::version::Version;
 
 use self::kernel::Sample;
@@ -35,10 +39,20 @@ src = ["csrc/gpu.cu"]
     Sample::new(build_toml, &[("csrc/host.cpp", ""), ("csrc/gpu.cu", "")]).kernel()
 }
 
-/// The same for every backend, as if there was a section for each.
+/// The same with a section for every backend that can have one.
 fn for_all() -> Kernel {
     let mut kernel = sample();
-    kernel.backends = Backend::ALL.iter().copied().collect();
+    let rocm = SectionBackend::Rocm {
+        archs: Vec::new(),
+        flags: Vec::new(),
+    };
+    let xpu = SectionBackend::Xpu { flags: Vec::new() };
+    for backend in [rocm, xpu, SectionBackend::Metal] {
+        let mut section = kernel.sections[0].clone();
+        kernel.backends.insert(backend.backend());
+        section.backend = backend;
+        kernel.sections.push(section);
+    }
     kernel
 }
 
@@ -59,22 +73,35 @@ fn bounds(minver: &str, maxver: &str) -> Bounds {
 
 /// A table of rows written as `<torch> <backend> [<compute>] <system>`.
 fn table(rows: &[&str]) -> Table {
-    let row = |row: &&str| {
+    let mut systems = BTreeSet::new();
+    let mut row = |row: &&str| {
         let words: Vec<_> = row.split(' ').collect();
         let (torch, backend, compute, system) = match words[..] {
             [torch, backend, system] => (torch, backend, String::new(), system),
             [torch, backend, compute, system] => {
-                (torch, backend, format!("compute = {compute:?}\n"), system)
+                (torch, backend, format!("compute = {compute:?}, "), system)
             }
             _ => panic!("not a row: {row}"),
         };
+        systems.insert(system.to_owned());
         format!(
-            "[[row]]\ntorch = {torch:?}\nbackend = {backend:?}\n{compute}system = {system:?}\nbundle = true\n\
-             policy = \"p\"\ntoolchain = {{ host = \"h\", python = \"p\", torch = \"t\" }}\n"
+            "{{ torch = {torch:?}, backend = {backend:?}, {compute}system = {system:?}, \
+             profile = \"registry\", bundle = true }},\n"
         )
     };
-    let rows: String = rows.iter().map(row).collect();
-    toml::from_str(&format!("cuda = []\n{rows}[torch]\n[policy]\n")).expect("a table")
+    let rows: String = rows.iter().map(&mut row).collect();
+    let host = |system: &String| format!("{system} = {{ host = \"h\", policy = \"p\" }}\n");
+    let hosts: String = systems.iter().map(host).collect();
+    toml::from_str(&format!(
+        "cuda = []\nrows = [\n{rows}]\n[host.registry]\n{hosts}[torch]\n[policy]\n"
+    ))
+    .expect("a table")
+}
+
+/// The torch release that a variant is built with.
+fn torch_of(variant: &Variant) -> &str {
+    let torch = variant.row.as_ref().and_then(|row| row.torch.as_ref());
+    torch.expect("a torch row").as_str()
 }
 
 fn built(matrix: &Matrix) -> Vec<&str> {
@@ -83,7 +110,7 @@ fn built(matrix: &Matrix) -> Vec<&str> {
 
 /// Rows of which some are left out, and why, one text per row of the table.
 fn excluded(matrix: &Matrix) -> Vec<String> {
-    let words = |Excluded { name, why }: &Excluded| format!("{name}: {why}");
+    let words = |Excluded { name, why, .. }: &Excluded| format!("{name}: {why}");
     matrix.excluded.iter().map(words).collect()
 }
 
@@ -237,7 +264,7 @@ fn every_exclusion_has_its_reason() {
             "torch212-cxx11-cu130-x86_64-linux"
         ]
     );
-    assert_eq!(matrix.variants[0].row.torch.as_str(), "2.12");
+    assert_eq!(torch_of(&matrix.variants[0]), "2.12");
     insta::assert_snapshot!("excluded", excluded(&matrix).join("\n"));
 }
 
@@ -259,7 +286,7 @@ fn the_stable_abi_is_built_once_per_compute_and_system() {
     let from: Vec<_> = matrix
         .variants
         .iter()
-        .map(|v| format!("{} from {}", v.name, v.row.torch))
+        .map(|v| format!("{} from {}", v.name, torch_of(v)))
         .collect();
     assert_eq!(
         from,
@@ -294,21 +321,117 @@ fn names_in_the_table_of_this_program_are_unique() {
 #[test]
 fn what_cannot_be_built_yet_has_its_reason() {
     let table = table(&["2.11 cpu x86_64-linux", "2.11 cuda 13.0 x86_64-linux"]);
+    let mut kernel = for_all();
+    for section in &mut kernel.sections {
+        section.depends.insert(Dependency::Cutlass4_0);
+    }
+    let matrix = matrix(&kernel, &table);
+    assert!(built(&matrix).is_empty());
+    insta::assert_snapshot!("not-yet", matrix.reasons().join("\n"));
+}
+
+/// A backend without a section is Python alone, beside compiled ones. The client looks for `torch-npu`, not `torch-cann`.
+#[test]
+fn backends_without_sections_are_noarch() {
     let mut kernel = sample();
-    kernel.backends.insert(Backend::Rocm);
-    kernel.sections[0].depends.insert(Dependency::Cutlass4_0);
-    let built_partly = matrix(&kernel, &table);
-    assert_eq!(built(&built_partly), ["torch211-cxx11-cpu-x86_64-linux"]);
-    kernel.backends = [Backend::Rocm].into();
-    let built_nowhere = matrix(&kernel, &table);
-    kernel.framework = Framework::TorchNoarch(TorchNoarch {
-        pyext: Vec::new(),
-        cuda_capabilities: Vec::new(),
-        rocm_archs: Vec::new(),
+    kernel.backends.extend([Backend::Xpu, Backend::Cann]);
+    let table = table(&["2.11 cpu x86_64-linux", "2.11 xpu 2025.3 x86_64-linux"]);
+    assert_eq!(
+        built(&matrix(&kernel, &table)),
+        ["torch-npu", "torch-xpu", "torch211-cxx11-cpu-x86_64-linux"]
+    );
+    let shells = matrix::arch_variants(&kernel, &table);
+    let shells: Vec<_> = shells.iter().map(|variant| variant.name.as_str()).collect();
+    assert_eq!(
+        shells,
+        [
+            "torch211-cxx11-xpu20253-x86_64-linux",
+            "torch211-cxx11-cpu-x86_64-linux"
+        ]
+    );
+}
+
+/// Of two profiles that build a variant, the one that needs nothing but package indexes does.
+#[test]
+fn the_registry_is_preferred() {
+    let row = |profile: &str, torch: &str| {
+        format!(
+            "{{ torch = {torch:?}, backend = \"cpu\", system = \"x86_64-linux\", profile = {profile:?} }},"
+        )
+    };
+    let rows = [
+        row("vendor", "2.10.0"),
+        row("vendor", "2.11.0"),
+        row("registry", "2.11.1"),
+    ];
+    let table: Table = toml::from_str(&format!(
+        "cuda = []\nrows = [{}]\n[host]\nregistry.x86_64-linux = {{ host = \"r\", policy = \"p\" }}\n\
+         vendor.x86_64-linux = {{ host = \"v\", policy = \"p\" }}\n[torch]\n[policy]\n",
+        rows.concat()
+    ))
+    .expect("a table");
+    let matrix = matrix(&sample(), &table);
+    let from: Vec<_> = matrix
+        .variants
+        .iter()
+        .map(|v| {
+            (
+                v.name.as_str(),
+                v.row.as_ref().expect("a row").toolchain["torch"].as_str(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        from,
+        [
+            ("torch210-cxx11-cpu-x86_64-linux", "torch-2.10.0-cpu"),
+            ("torch211-cxx11-cpu-x86_64-linux", "torch-2.11.1"),
+        ]
+    );
+}
+
+/// Names, globs, and what is said of those that match nothing.
+#[test]
+fn variants_are_selected_by_name_and_by_glob() {
+    let mut kernel = sample();
+    torch(&mut kernel).bounds = bounds("2.9", "");
+    let table = table(&[
+        "2.8 cpu x86_64-linux",
+        "2.9 cpu x86_64-linux",
+        "2.9 cuda 12.8 x86_64-linux",
+        "2.10 cuda 12.8 x86_64-linux",
+        "2.11 cuda 13.0 x86_64-linux",
+        "2.12 cuda 13.0 aarch64-linux",
+    ]);
+    let matrix = matrix(&kernel, &table);
+    let selected = |patterns: &[&str]| {
+        let patterns: Vec<_> = patterns
+            .iter()
+            .map(|pattern| (*pattern).to_owned())
+            .collect();
+        let names =
+            |variants: Vec<&Variant>| variants.iter().map(|v| v.name.clone()).collect::<Vec<_>>();
+        matrix::select(&matrix, &patterns).map(names)
+    };
+    assert_eq!(
+        selected(&["torch21?-*-cu130-*", "torch29-cxx11-cpu-x86_64-linux"]),
+        Ok(vec![
+            "torch29-cxx11-cpu-x86_64-linux".to_owned(),
+            "torch211-cxx11-cu130-x86_64-linux".to_owned(),
+            "torch212-cxx11-cu130-aarch64-linux".to_owned(),
+        ])
+    );
+    let unknown = [
+        "torch29-cxx11-cu12-x86_64-linux",
+        "torch28-*",
+        "*-cu131-*",
+        "torch3*",
+        "torch[",
+        "quux",
+    ];
+    let words = unknown.map(|pattern| {
+        let error = selected(&[pattern]).expect_err("no such variant");
+        format!("{error}\n{}", error.help)
     });
-    kernel.backends = [Backend::Cpu, Backend::Tpu].into();
-    let noarch = matrix(&kernel, &table);
-    let reasons =
-        [&built_partly, &built_nowhere, &noarch].map(|matrix| matrix.reasons().join("\n"));
-    insta::assert_snapshot!("not-yet", reasons.join("\n\n"));
+    insta::assert_snapshot!("unknown", words.join("\n\n"));
 }

@@ -1,6 +1,6 @@
 //! `fetch`: brings what the toolchains of variants are made of into the store.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8Path;
 
@@ -30,15 +30,15 @@ pub fn wanted(nix: &Nix, variants: &[&Variant]) -> Result<Vec<Missing>, CommandE
         action: "unpack the Nix library into the cache".to_owned(),
         source,
     })?;
-    let systems: BTreeSet<&String> = variants.iter().map(|variant| &variant.row.system).collect();
+    let mut by_system: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for row in variants.iter().filter_map(|variant| variant.row.as_ref()) {
+        by_system
+            .entry(&row.system)
+            .or_default()
+            .extend(row.families());
+    }
     let mut wanted = Vec::new();
-    for system in systems {
-        let of_system = variants
-            .iter()
-            .filter(|variant| &variant.row.system == system);
-        let families: BTreeSet<String> = of_system
-            .flat_map(|variant| variant.row.toolchain.families())
-            .collect();
+    for (system, families) in by_system {
         let families: Vec<String> = families.into_iter().collect();
         let result = pins_of(system, &families)
             .and_then(|pins| missing(nix, &library, system, &families, &pins));

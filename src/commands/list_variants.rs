@@ -1,24 +1,97 @@
-//! `list-variants`: what a kernel is built for, without asking Nix.
+//! `list-variants`: what a kernel is built for, and why not for more, without asking Nix.
 
 use camino::Utf8Path;
+use serde::Serialize;
 
 use super::{CommandError, prepare, print};
+use crate::matrix::{Excluded, Variant, arch_variants, table};
 
-pub fn run(path: &Utf8Path, json: bool) -> Result<(), CommandError> {
+/// What is listed, and how.
+pub struct Options {
+    pub all: bool,
+    pub arch: bool,
+    pub why: bool,
+    pub json: bool,
+}
+
+/// A variant, as JSON has it.
+#[derive(Serialize)]
+struct Built<'a> {
+    variant: &'a str,
+    backend: &'static str,
+    /// Nothing for Python alone, which any system builds.
+    system: Option<&'a str>,
+    torch: Option<&'a str>,
+    compute: Option<&'a str>,
+    profile: Option<String>,
+    bundle: bool,
+}
+
+/// A variant that is not built, as JSON has it.
+#[derive(Serialize)]
+struct NotBuilt<'a> {
+    variant: &'a str,
+    system: &'a str,
+    key: String,
+    why: String,
+}
+
+pub fn run(path: &Utf8Path, options: Options) -> Result<(), CommandError> {
     let prepared = prepare::prepare(path)?;
-    let names: Vec<&str> = prepared
-        .matrix
-        .variants
-        .iter()
-        .map(|variant| variant.name.as_str())
-        .collect();
+    let system = prepare::system();
+    let listed = |own: Option<&str>| options.all || own.is_none_or(|own| own == system);
+    let variants = match options.arch {
+        true => arch_variants(&prepared.kernel, table()),
+        false => prepared.matrix.variants.clone(),
+    };
+    if options.why {
+        let excluded = prepared.matrix.excluded.iter();
+        let excluded = excluded.filter(|excluded| listed(Some(&excluded.system)));
+        let excluded: Vec<_> = excluded.map(not_built).collect();
+        return show(&excluded, options.json, |line| {
+            format!("{}: {}", line.variant, line.why)
+        });
+    }
+    let of_system = |variant: &&Variant| listed(variant.row.as_ref().map(|row| &*row.system));
+    let variants: Vec<_> = variants.iter().filter(of_system).map(built).collect();
+    show(&variants, options.json, |line| line.variant.to_owned())
+}
+
+/// Prints lines, or JSON.
+fn show<T: Serialize>(
+    lines: &[T],
+    json: bool,
+    line: impl Fn(&T) -> String,
+) -> Result<(), CommandError> {
     if json {
-        return print(&format!("{:#}\n", serde_json::json!(names)));
+        return print(&format!("{:#}\n", serde_json::json!(lines)));
     }
     print(
-        &names
+        &lines
             .iter()
-            .map(|name| format!("{name}\n"))
+            .map(|item| line(item) + "\n")
             .collect::<String>(),
     )
+}
+
+fn built(variant: &Variant) -> Built<'_> {
+    let row = variant.row.as_ref();
+    Built {
+        variant: &variant.name,
+        backend: variant.backend.as_str(),
+        system: row.map(|row| row.system.as_str()),
+        torch: row.and_then(|row| Some(row.torch.as_ref()?.as_str())),
+        compute: row.and_then(|row| Some(row.compute.as_ref()?.as_str())),
+        profile: row.map(|row| row.profile.to_string()),
+        bundle: variant.bundle,
+    }
+}
+
+fn not_built(excluded: &Excluded) -> NotBuilt<'_> {
+    NotBuilt {
+        variant: &excluded.name,
+        system: &excluded.system,
+        key: excluded.why.key(),
+        why: excluded.why.to_string(),
+    }
 }

@@ -21,6 +21,7 @@ use crate::cli::Command;
 use crate::emit::EmitError;
 use crate::kernel::LoadError;
 use crate::manifest::update::UpdateError;
+use crate::matrix::UnknownVariant;
 use crate::nix::NixError;
 use crate::pins::PinError;
 use crate::plan::PlanError;
@@ -47,9 +48,9 @@ pub enum CommandError {
     #[error("failed to fetch {} of the toolchains' files", .0.len())]
     Pins(Vec<PinError>),
 
-    #[error("no variant is called {name}")]
-    #[diagnostic(code(variants::unknown), help("{help}"))]
-    UnknownVariant { name: String, help: String },
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    UnknownVariant(#[from] UnknownVariant),
 
     #[error("no problem has the code {id}")]
     #[diagnostic(code(explain::unknown), help("{help}"))]
@@ -108,7 +109,7 @@ impl CommandError {
             CommandError::Update(UpdateError::Defect { .. }) => 3,
             CommandError::Stale | CommandError::Build { .. } | CommandError::Foreign { .. } => 1,
             CommandError::Emit(EmitError::Foreign { .. }) => 1,
-            CommandError::UnknownVariant { .. } | CommandError::UnknownCode { .. } => 2,
+            CommandError::UnknownVariant(_) | CommandError::UnknownCode { .. } => 2,
             CommandError::Emit(_)
             | CommandError::Nix(_)
             | CommandError::Pins(_)
@@ -158,7 +159,21 @@ pub fn run(command: Command) -> Result<(), CommandError> {
         Command::Explain { code } => explain::run(code.as_deref()),
         Command::Fetch { kernel, variants } => fetch::run(&kernel.path, &variants.names),
         Command::Generate { kernel, check } => generate::run(&kernel.path, check),
-        Command::ListVariants { kernel, json } => list_variants::run(&kernel.path, json),
+        Command::ListVariants {
+            kernel,
+            all,
+            arch,
+            why,
+            json,
+        } => list_variants::run(
+            &kernel.path,
+            list_variants::Options {
+                all,
+                arch,
+                why,
+                json,
+            },
+        ),
         Command::Schema => schema::run(),
         Command::UpdateBuild {
             kernel,

@@ -4,9 +4,8 @@ use camino::Utf8Path;
 
 use super::{CommandError, print_problems};
 use crate::kernel::Kernel;
-use crate::matrix::{Matrix, Variant, matrix, table};
+use crate::matrix::{Matrix, Variant, matrix, select, table};
 use crate::plan::{Plan, plan};
-use crate::problem::suggest;
 
 /// A kernel with everything that follows from its build.toml.
 pub struct Prepared {
@@ -45,45 +44,16 @@ pub fn prepare(path: &Utf8Path) -> Result<Prepared, CommandError> {
 }
 
 impl Prepared {
-    /// The variants of some names, or those that are built when none is named: the bundled ones of this system.
-    pub fn select(&self, names: &[String]) -> Result<Vec<&Variant>, CommandError> {
-        let variants = &self.matrix.variants;
-        if names.is_empty() {
-            let system = system();
+    /// The variants that some names and globs stand for, or those that are built when none is named: the bundled ones of
+    /// this system.
+    pub fn select(&self, patterns: &[String]) -> Result<Vec<&Variant>, CommandError> {
+        if patterns.is_empty() {
+            let (variants, system) = (self.matrix.variants.iter(), system());
             return Ok(variants
-                .iter()
-                .filter(|variant| variant.row.bundle && variant.row.system == system)
+                .filter(|variant| variant.bundle && variant.builds_on(&system))
                 .collect());
         }
-        let find = |name: &String| {
-            let found = variants.iter().find(|variant| &variant.name == name);
-            found.ok_or_else(|| CommandError::UnknownVariant {
-                name: name.clone(),
-                help: self.help(name),
-            })
-        };
-        names.iter().map(find).collect()
-    }
-
-    fn help(&self, name: &str) -> String {
-        if let Some(excluded) = self
-            .matrix
-            .excluded
-            .iter()
-            .find(|excluded| excluded.name == name)
-        {
-            return format!("this kernel is not built for it: {}", excluded.why);
-        }
-        let names: Vec<&str> = self
-            .matrix
-            .variants
-            .iter()
-            .map(|variant| variant.name.as_str())
-            .collect();
-        match suggest::nearest(name, &names) {
-            Some(near) => format!("did you mean {near}?"),
-            None => format!("the variants are:\n{}", names.join("\n")),
-        }
+        Ok(select(&self.matrix, patterns)?)
     }
 }
 

@@ -1,96 +1,58 @@
 //! The matrix: which variants of a kernel are built, and why the others are not. Not what is compiled for each; that is
 //! the plan.
 
+mod name;
+pub mod select;
 pub mod table;
+mod why;
 
-use std::fmt;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::kernel::{Backend, Dependency, Kernel, SectionBackend};
+use crate::kernel::{Backend, Dependency, Framework, Kernel, Section, SectionBackend};
 use crate::version::Version;
 
-pub use self::table::{Row, Table, table};
+pub use self::select::{UnknownVariant, select};
+pub use self::table::{Profile, Row, Table, table};
+pub use self::why::{Excluded, Why};
 
-/// One build of a kernel: a row of the table, under the name that `kernels.get_kernel` looks for.
+/// One build of a kernel, under the name that `kernels.get_kernel` looks for.
 #[derive(Clone, Debug)]
 pub struct Variant {
     pub name: String,
-    pub row: Row,
-    /// The torch release whose stable ABI it uses, if it does.
-    pub stable_abi: Option<Version>,
+    pub backend: Backend,
+    pub abi: Abi,
+    /// Whether it belongs to what is built when nothing is asked for.
+    pub bundle: bool,
+    /// The toolchains that compile it; nothing for Python alone, which every system builds alike.
+    pub row: Option<Row>,
 }
 
-/// A variant that the table has and the kernel's build.toml excludes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Excluded {
-    pub name: String,
-    pub why: Why,
-}
-
-/// The rule that excluded a variant, with the key of build.toml that it comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Why {
-    /// `general.backends` does not list the backend.
-    Backend(Backend),
-    /// Outside of `torch.minver`/`torch.maxver`.
-    TorchBounds(Version),
-    /// Outside of `general.cuda.minver`/`general.cuda.maxver`.
-    CudaBounds(Version),
-    /// A newer torch serves the same compute through the stable ABI.
-    StableAbi(Version),
-    /// Every section of the backend asks for a newer toolkit (`cuda-minver`).
-    CudaMinver(Version),
-    /// Older than the stable ABI that the kernel uses.
-    OlderThanStableAbi(Version),
-    /// No toolchain builds kernels of this framework yet.
-    Framework(&'static str),
-    /// A section depends on a library that no toolchain has yet.
-    Dependency(String, Dependency),
-}
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Why::Backend(backend) => {
-                write!(f, "general.backends does not list {}", backend.as_str())
-            }
-            Why::TorchBounds(version) => write!(
-                f,
-                "torch {version} is outside of torch.minver and torch.maxver"
-            ),
-            Why::CudaBounds(version) => {
-                write!(
-                    f,
-                    "CUDA {version} is outside of general.cuda.minver and general.cuda.maxver"
-                )
-            }
-            Why::StableAbi(newest) => write!(
-                f,
-                "torch.stable-abi: one library for all torch, built with {newest}"
-            ),
-            Why::CudaMinver(version) => {
-                write!(
-                    f,
-                    "every CUDA section has a cuda-minver, the lowest is {version}"
-                )
-            }
-            Why::OlderThanStableAbi(version) => {
-                write!(f, "torch is older than torch.stable-abi ({version})")
-            }
-            Why::Framework(name) => write!(f, "[{name}] kernels cannot be built yet"),
-            Why::Dependency(section, dependency) => write!(
-                f,
-                "kernel.{section} depends on {dependency}, which no toolchain has yet"
-            ),
-        }
+impl Variant {
+    /// Whether a system (Nix's name of it) builds it.
+    pub fn builds_on(&self, system: &str) -> bool {
+        self.row.as_ref().is_none_or(|row| row.system == system)
     }
 }
 
-/// Variants of a kernel in the order of the table, and those left out.
+/// What must be the same, or compatible, in the process that loads a variant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Abi {
+    /// The C++ ABI of the row's torch release.
+    Torch,
+    /// torch's stable ABI, from this release on.
+    StableTorch(Version),
+    /// tvm-ffi's, of the row's tvm-ffi release.
+    TvmFfi,
+    /// Nothing is compiled.
+    Noarch,
+}
+
+/// Variants of a kernel in the order of the table, Python alone first, and those left out.
 #[derive(Clone, Debug)]
 pub struct Matrix {
     pub variants: Vec<Variant>,
     pub excluded: Vec<Excluded>,
-    /// Backends of the kernel that no row of the table is for.
+    /// Backends that the kernel compiles for and that no row of the table is for.
     pub without_toolchain: Vec<Backend>,
 }
 
@@ -118,90 +80,274 @@ impl Matrix {
 
     /// Whether bounds of build.toml leave out something that could be built.
     pub fn is_limited(&self) -> bool {
-        let mut excluded = self.excluded.iter();
-        excluded.any(|excluded| {
-            !matches!(
-                excluded.why,
-                Why::Backend(_) | Why::Framework(_) | Why::Dependency(..)
-            )
-        })
+        self.excluded.iter().any(|excluded| excluded.why.is_bound())
     }
 }
 
-/// Applies a kernel's bounds to a table.
+/// Applies a kernel's bounds to a table. A pure function of the two.
+///
+/// Of rows that make the same variant, the first profile's is taken (`Profile`'s order).
 pub fn matrix(kernel: &Kernel, table: &Table) -> Matrix {
+    let compiled: BTreeSet<Backend> = kernel
+        .sections
+        .iter()
+        .map(|section| section.backend.backend())
+        .collect();
     let mut matrix = Matrix {
-        variants: Vec::new(),
-        excluded: Vec::new(),
-        without_toolchain: kernel
+        variants: kernel
             .backends
+            .difference(&compiled)
+            .map(|backend| noarch(*backend))
+            .collect(),
+        excluded: Vec::new(),
+        without_toolchain: compiled
             .iter()
             .copied()
             .filter(|backend| table.rows.iter().all(|row| row.backend != *backend))
             .collect(),
     };
-    for row in &table.rows {
-        let torch = kernel.framework.torch();
-        let stable_abi = torch.and_then(|torch| torch.stable_abi.get(&row.backend));
-        let stable_abi = stable_abi.cloned();
-        let name = name(row, stable_abi.as_ref());
-        match exclusion(kernel, table, row, stable_abi.as_ref()) {
-            Some(why) => matrix.excluded.push(Excluded { name, why }),
-            None => matrix.variants.push(Variant {
-                name,
-                row: row.clone(),
-                stable_abi,
-            }),
+    if matches!(kernel.framework, Framework::TorchNoarch(_)) {
+        return matrix;
+    }
+
+    // A backend without a section is Python alone, whatever the row.
+    let candidates = table.rows.iter().filter(|row| {
+        let noarch = kernel.backends.contains(&row.backend) && !compiled.contains(&row.backend);
+        is_for(kernel, row) && !noarch
+    });
+    let decided: Vec<(String, &Row, Result<Abi, Why>)> = candidates
+        .map(|row| {
+            let abi = abi(kernel, row);
+            let name = name::of(row, &abi);
+            let result = match exclusion(kernel, table, row, &abi) {
+                Some(why) => Err(why),
+                None => Ok(abi),
+            };
+            (name, row, result)
+        })
+        .collect();
+    let mut built: BTreeMap<&str, Profile> = BTreeMap::new();
+    for (name, row, _) in decided.iter().filter(|(_, _, result)| result.is_ok()) {
+        let first = built.entry(name).or_insert(row.profile);
+        *first = row.profile.min(*first);
+    }
+    for (name, row, result) in &decided {
+        match result {
+            Ok(abi) if built.get(name.as_str()) == Some(&row.profile) => {
+                matrix.variants.push(Variant {
+                    name: name.clone(),
+                    backend: row.backend,
+                    abi: abi.clone(),
+                    bundle: row.bundle,
+                    row: Some((*row).clone()),
+                });
+            }
+            Err(why) if !built.contains_key(name.as_str()) => {
+                let excluded = Excluded {
+                    name: name.clone(),
+                    system: row.system.clone(),
+                    why: why.clone(),
+                };
+                if !matrix.excluded.contains(&excluded) {
+                    matrix.excluded.push(excluded);
+                }
+            }
+            _ => {}
         }
     }
     matrix
 }
 
-fn exclusion(
-    kernel: &Kernel,
-    table: &Table,
-    row: &Row,
-    stable_abi: Option<&Version>,
-) -> Option<Why> {
+/// The builds that development shells are for: the compiled variants of a kernel, and for backends that have Python alone
+/// each torch and compute that it may run with.
+pub fn arch_variants(kernel: &Kernel, table: &Table) -> Vec<Variant> {
+    let matrix = matrix(kernel, table);
+    let noarch: BTreeSet<Backend> = matrix
+        .variants
+        .iter()
+        .filter(|variant| variant.abi == Abi::Noarch)
+        .map(|variant| variant.backend)
+        .collect();
+    let mut variants: Vec<Variant> = Vec::new();
+    let mut rows: Vec<&Row> = table.rows.iter().collect();
+    rows.sort_by_key(|row| row.profile);
+    for row in rows {
+        let name = name::of(row, &Abi::Torch);
+        let known = variants.iter().any(|variant| variant.name == name);
+        if row.torch.is_some() && noarch.contains(&row.backend) && !known {
+            variants.push(Variant {
+                name,
+                backend: row.backend,
+                abi: Abi::Torch,
+                bundle: row.bundle,
+                row: Some(row.clone()),
+            });
+        }
+    }
+    let compiled = matrix.variants.into_iter();
+    variants.extend(compiled.filter(|variant| variant.abi != Abi::Noarch));
+    variants
+}
+
+/// Python alone, for one backend.
+fn noarch(backend: Backend) -> Variant {
+    Variant {
+        name: name::noarch(backend),
+        backend,
+        abi: Abi::Noarch,
+        bundle: true,
+        row: None,
+    }
+}
+
+/// Whether a row is of the kernel's framework.
+fn is_for(kernel: &Kernel, row: &Row) -> bool {
+    match kernel.framework {
+        Framework::Torch(_) => row.torch.is_some(),
+        Framework::TvmFfi(_) => row.tvm_ffi.is_some(),
+        Framework::TorchNoarch(_) => false,
+    }
+}
+
+fn abi(kernel: &Kernel, row: &Row) -> Abi {
+    let stable = kernel
+        .framework
+        .torch()
+        .and_then(|torch| torch.stable_abi.get(&row.backend));
+    match (stable, &row.tvm_ffi) {
+        (Some(version), _) => Abi::StableTorch(version.clone()),
+        (None, Some(_)) => Abi::TvmFfi,
+        (None, None) => Abi::Torch,
+    }
+}
+
+fn exclusion(kernel: &Kernel, table: &Table, row: &Row, abi: &Abi) -> Option<Why> {
     if !kernel.backends.contains(&row.backend) {
         return Some(Why::Backend(row.backend));
     }
-    let Some(torch) = kernel.framework.torch() else {
-        return Some(Why::Framework(kernel.framework.name()));
+    missing_library(kernel, row.backend)
+        .or_else(|| outside_of_torch(kernel, row))
+        .or_else(|| outside_of_cuda(kernel, table, row))
+        .or_else(|| served_by_another(kernel, table, row, abi))
+}
+
+fn outside_of_torch(kernel: &Kernel, row: &Row) -> Option<Why> {
+    let (torch, bounds) = (row.torch.as_ref()?, &kernel.framework.torch()?.bounds);
+    if bounds.contains(torch) {
+        return None;
+    }
+    let torch = torch.clone();
+    Some(match (&bounds.minver, &bounds.maxver) {
+        (Some(minver), _) if &torch < minver => Why::TorchMinver {
+            torch,
+            minver: minver.clone(),
+        },
+        (_, maxver) => Why::TorchMaxver {
+            torch,
+            maxver: maxver.clone()?,
+        },
+    })
+}
+
+fn outside_of_cuda(kernel: &Kernel, table: &Table, row: &Row) -> Option<Why> {
+    let cuda = row
+        .compute
+        .as_ref()
+        .filter(|_| row.backend == Backend::Cuda)?;
+    if !kernel.cuda.contains(cuda) {
+        let cuda = cuda.clone();
+        return Some(match (&kernel.cuda.minver, &kernel.cuda.maxver) {
+            (Some(minver), _) if &cuda < minver => Why::CudaMinver {
+                cuda,
+                minver: minver.clone(),
+            },
+            (_, maxver) => Why::CudaMaxver {
+                cuda,
+                maxver: maxver.clone()?,
+            },
+        });
+    }
+    let sections = || kernel.sections.iter().filter_map(cuda_section);
+    let active = |minver: &Option<&Version>| minver.is_none_or(|minver| minver <= cuda);
+    if !sections().any(|(_, _, minver)| active(&minver)) {
+        let (section, minver) = sections()
+            .filter_map(|(section, _, minver)| Some((section, minver?)))
+            .min_by_key(|(_, minver)| *minver)?;
+        return Some(Why::SectionMinver {
+            section: section.name.clone(),
+            minver: minver.clone(),
+        });
+    }
+    let known = &table.cuda(cuda)?.known;
+    let (section, asked, _) =
+        sections()
+            .filter(|(_, _, minver)| active(minver))
+            .find(|(_, asked, _)| {
+                let compiled = |capability: &_| table::knows(known, capability);
+                !asked.is_empty() && !asked.iter().any(compiled)
+            })?;
+    let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
+    Some(Why::Capabilities {
+        section: section.name.clone(),
+        cuda: cuda.clone(),
+        asked: asked.join(", "),
+    })
+}
+
+type CudaSection<'a> = (
+    &'a Section,
+    &'a [crate::kernel::Capability],
+    Option<&'a Version>,
+);
+
+/// A CUDA section with its capabilities and its oldest toolkit.
+fn cuda_section(section: &Section) -> Option<CudaSection<'_>> {
+    match &section.backend {
+        SectionBackend::Cuda {
+            capabilities,
+            minver,
+            ..
+        } => Some((section, capabilities, minver.as_ref())),
+        SectionBackend::Cpu
+        | SectionBackend::Metal
+        | SectionBackend::Rocm { .. }
+        | SectionBackend::Xpu { .. } => None,
+    }
+}
+
+/// One library with the stable ABI serves every torch, so it is built once per compute and system: in the first profile
+/// that can, from a bundled row if there is one, with the newest torch.
+fn served_by_another(kernel: &Kernel, table: &Table, row: &Row, abi: &Abi) -> Option<Why> {
+    let Abi::StableTorch(abi) = abi else {
+        return None;
     };
-    if let Some(why) = missing_library(kernel, row.backend) {
-        return Some(why);
+    let torch = row.torch.as_ref()?;
+    if torch < abi {
+        return Some(Why::OlderThanStableAbi {
+            torch: torch.clone(),
+            abi: abi.clone(),
+        });
     }
-    if !torch.bounds.contains(&row.torch) {
-        return Some(Why::TorchBounds(row.torch.clone()));
-    }
-    if let (Backend::Cuda, Some(compute)) = (row.backend, &row.compute)
-        && !kernel.cuda.contains(compute)
-    {
-        return Some(Why::CudaBounds(compute.clone()));
-    }
-    if let (Backend::Cuda, Some(compute)) = (row.backend, &row.compute)
-        && let Some(minver) = cuda_minver(kernel).filter(|minver| compute < minver)
-    {
-        return Some(Why::CudaMinver(minver));
-    }
-    let abi = stable_abi?;
-    if &row.torch < abi {
-        return Some(Why::OlderThanStableAbi(abi.clone()));
-    }
-    let same = |other: &&Row| {
-        (&other.system, other.backend, &other.compute) == (&row.system, row.backend, &row.compute)
+    let bounds = &kernel.framework.torch()?.bounds;
+    let rank = |row: &Row| {
+        (
+            std::cmp::Reverse(row.profile),
+            row.bundle,
+            row.torch.clone(),
+        )
     };
-    // A row that is not bundled must not take the place of one that is.
-    let fits = |other: &&Row| torch.bounds.contains(&other.torch) && (other.bundle || !row.bundle);
-    let newest = table
+    let best = table
         .rows
         .iter()
-        .filter(same)
-        .filter(fits)
-        .map(|other| &other.torch)
-        .max()?;
-    (newest > &row.torch).then(|| Why::StableAbi(newest.clone()))
+        .filter(|other| {
+            let same = |row: &Row| (row.system.clone(), row.backend, row.compute.clone());
+            let fits = |torch: &Version| bounds.contains(torch) && torch >= abi;
+            same(other) == same(row) && other.torch.as_ref().is_some_and(fits)
+        })
+        .max_by_key(|other| rank(other))?;
+    (rank(best) != rank(row)).then(|| Why::StableAbi {
+        built_with: best.torch.clone().unwrap_or_else(|| abi.clone()),
+    })
 }
 
 /// The first library that a section of the backend depends on and that no toolchain has.
@@ -211,46 +357,9 @@ fn missing_library(kernel: &Kernel, backend: Backend) -> Option<Why> {
     sections.find_map(|section| {
         let mut depends = section.depends.iter();
         let missing = depends.find(|dependency| **dependency != Dependency::Torch)?;
-        Some(Why::Dependency(section.name.clone(), *missing))
+        Some(Why::Dependency {
+            section: section.name.clone(),
+            dependency: *missing,
+        })
     })
-}
-
-/// The oldest toolkit that compiles any CUDA section; nothing if some section takes every toolkit.
-fn cuda_minver(kernel: &Kernel) -> Option<Version> {
-    let minvers = kernel
-        .sections
-        .iter()
-        .filter_map(|section| match &section.backend {
-            SectionBackend::Cuda { minver, .. } => Some(minver.clone()),
-            SectionBackend::Cpu
-            | SectionBackend::Metal
-            | SectionBackend::Rocm { .. }
-            | SectionBackend::Xpu { .. } => None,
-        });
-    // `None` sorts first.
-    minvers.min().flatten()
-}
-
-/// The name of a variant: `torch211-cxx11-cu130-x86_64-linux`, `torch211-metal-aarch64-darwin`,
-/// `torch-stable-abi29-cpu-x86_64-linux`. Versions lose their dot and what follows the second component.
-fn name(row: &Row, stable_abi: Option<&Version>) -> String {
-    let compute = match (&row.compute, row.backend) {
-        (Some(version), Backend::Cuda) => format!("cu{}", flat(version)),
-        (Some(version), backend) => format!("{}{}", backend.as_str(), flat(version)),
-        (None, backend) => backend.as_str().to_owned(),
-    };
-    let system = &row.system;
-    match stable_abi {
-        Some(abi) => format!("torch-stable-abi{}-{compute}-{system}", flat(abi)),
-        // Only Linux ever had two C++ ABIs.
-        None if system.ends_with("-linux") => {
-            format!("torch{}-cxx11-{compute}-{system}", flat(&row.torch))
-        }
-        None => format!("torch{}-{compute}-{system}", flat(&row.torch)),
-    }
-}
-
-fn flat(version: &Version) -> String {
-    let at = |index: usize| version.components().get(index).copied().unwrap_or(0);
-    format!("{}{}", at(0), at(1))
 }

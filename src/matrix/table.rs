@@ -1,58 +1,94 @@
 //! The toolchain table (toolchains.toml) as types.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde::{Deserialize, Deserializer};
 
+use super::name;
 use crate::kernel::{Backend, Capability};
 use crate::version::Version;
 
-/// One row: a torch release for one compute and system, and the toolchains that build for it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Where the archives of a row come from. In order of preference: what any package index serves comes first.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "lowercase")]
+pub enum Profile {
+    /// Package indexes, through the machine's own pip and apt.
+    Registry,
+    /// The vendors' own archives, by URL.
+    Vendor,
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Profile::Registry => "registry",
+            Profile::Vendor => "vendor",
+        })
+    }
+}
+
+/// One row: a torch or tvm-ffi release for one compute and system, and the toolchains that build for it.
+#[derive(Clone, Debug)]
 pub struct Row {
-    /// Two components.
-    #[serde(deserialize_with = "parsed")]
-    pub torch: Version,
-    #[serde(deserialize_with = "backend")]
+    /// Major and minor; nothing for tvm-ffi.
+    pub torch: Option<Version>,
+    /// Major and minor; nothing for torch.
+    pub tvm_ffi: Option<Version>,
     pub backend: Backend,
-    /// Version of the compute toolkit; absent for backends that have none (cpu, metal).
-    #[serde(default, deserialize_with = "parsed_option")]
+    /// Version of the compute toolkit; nothing for backends that have none (cpu, metal).
     pub compute: Option<Version>,
     /// Nix's name of the system, e.g. `x86_64-linux`.
     pub system: String,
+    pub profile: Profile,
     /// Whether it belongs to what is built when nothing is asked for.
     pub bundle: bool,
     /// A key of `policy`.
     pub policy: String,
-    pub toolchain: Toolchain,
+    /// Names of toolchains, by role: families of pins (nix/pins/<system>).
+    pub toolchain: BTreeMap<&'static str, String>,
 }
 
-/// Names of toolchains: families of pins.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Toolchain {
-    pub host: String,
-    pub python: String,
-    pub torch: String,
-    #[serde(default)]
-    pub cuda: Option<String>,
-}
-
-impl Toolchain {
-    /// The pin families that a build with this toolchain needs.
+impl Row {
+    /// The pin families that a build with this row needs.
     pub fn families(&self) -> Vec<String> {
-        let mut families = vec![
-            "seed".to_owned(),
-            self.host.clone(),
-            self.python.clone(),
-            self.torch.clone(),
-        ];
-        if let Some(cuda) = &self.cuda {
-            families.extend([cuda.clone(), format!("{cuda}-headers")]);
-        }
+        let mut families = vec!["seed".to_owned()];
+        families.extend(self.toolchain.values().cloned());
+        families.extend(
+            self.toolchain
+                .get("cuda")
+                .map(|cuda| format!("{cuda}-headers")),
+        );
         families
     }
+}
+
+/// A row as written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct WrittenRow {
+    #[serde(default, deserialize_with = "parsed_option")]
+    torch: Option<Version>,
+    #[serde(default, deserialize_with = "parsed_option")]
+    tvm_ffi: Option<Version>,
+    #[serde(deserialize_with = "backend")]
+    backend: Backend,
+    #[serde(default, deserialize_with = "parsed_option")]
+    compute: Option<Version>,
+    system: String,
+    profile: Profile,
+    #[serde(default)]
+    bundle: bool,
+}
+
+/// What all rows of a system have in common.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Host {
+    host: String,
+    #[serde(default)]
+    python: Option<String>,
+    policy: String,
 }
 
 /// What a torch release asks of those who compile against it.
@@ -78,21 +114,116 @@ pub struct CudaFacts {
     pub default: Vec<Capability>,
 }
 
+/// The table as written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    rows: Vec<WrittenRow>,
+    host: BTreeMap<Profile, BTreeMap<String, Host>>,
+    torch: BTreeMap<String, TorchFacts>,
+    policy: BTreeMap<String, BTreeMap<String, String>>,
+    cuda: Vec<CudaFacts>,
+}
+
 /// The whole table.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "Written")]
 pub struct Table {
-    #[serde(rename = "row")]
     pub rows: Vec<Row>,
     torch: BTreeMap<String, TorchFacts>,
     policy: BTreeMap<String, BTreeMap<String, String>>,
     cuda: Vec<CudaFacts>,
 }
 
+impl TryFrom<Written> for Table {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        let rows = written.rows.into_iter();
+        let rows = rows.map(|row| resolve(row, &written.host));
+        Ok(Self {
+            rows: rows.collect::<Result<_, _>>()?,
+            torch: written.torch,
+            policy: written.policy,
+            cuda: written.cuda,
+        })
+    }
+}
+
+/// Names the toolchains of a row. The rule is here and nowhere else: `torch-2.11.0`, from a vendor `torch-2.11.0-cu130`
+/// (each compute has a wheel of its own); `cuda-13.0`; the host compiler as the table says for profile and system.
+fn resolve(
+    written: WrittenRow,
+    hosts: &BTreeMap<Profile, BTreeMap<String, Host>>,
+) -> Result<Row, String> {
+    let (system, profile) = (&written.system, written.profile);
+    let host = hosts
+        .get(&profile)
+        .and_then(|hosts| hosts.get(system))
+        .ok_or_else(|| format!("no [host.*] says how {system} builds rows of this profile"))?;
+    let mut toolchain = BTreeMap::from([("host", host.host.clone())]);
+    toolchain.extend(host.python.clone().map(|python| ("python", python)));
+    let mut row = Row {
+        torch: written.torch.as_ref().map(minor),
+        tvm_ffi: written.tvm_ffi.as_ref().map(minor),
+        backend: written.backend,
+        compute: written.compute,
+        system: system.clone(),
+        profile,
+        bundle: written.bundle,
+        policy: host.policy.clone(),
+        toolchain,
+    };
+    match (&written.torch, &written.tvm_ffi) {
+        (Some(release), None) => {
+            let family = match profile {
+                Profile::Registry => format!("torch-{release}"),
+                Profile::Vendor => format!("torch-{release}-{}", name::compute(&row)),
+            };
+            row.toolchain.insert("torch", family);
+        }
+        (None, Some(release)) => {
+            row.toolchain
+                .insert("tvm-ffi", format!("tvm-ffi-{release}"));
+        }
+        _ => return Err("a row is of torch or of tvm-ffi, and of one only".to_owned()),
+    }
+    if let Some(compute) = &row.compute {
+        let role = match row.backend {
+            Backend::Cuda => "cuda",
+            Backend::Rocm => "rocm",
+            Backend::Xpu => "oneapi",
+            backend => return Err(format!("{backend} has no compute toolkit")),
+        };
+        row.toolchain.insert(role, format!("{role}-{compute}"));
+    }
+    Ok(row)
+}
+
+/// Major and minor of a release.
+fn minor(release: &Version) -> Version {
+    let components: Vec<String> = release
+        .components()
+        .iter()
+        .take(2)
+        .map(u64::to_string)
+        .collect();
+    // Numbers and dots always are a version.
+    components
+        .join(".")
+        .parse()
+        .unwrap_or_else(|_| release.clone())
+}
+
+/// Whether a list of architectures has one, with or without PTX.
+pub fn knows(known: &[Capability], capability: &Capability) -> bool {
+    known.iter().any(|known| known.sm() == capability.sm())
+}
+
 impl Table {
     /// What the torch release of a row asks for; a test checks that every row has it.
     pub fn torch(&self, row: &Row) -> Option<&TorchFacts> {
-        self.torch.get(row.torch.as_str())
+        self.torch.get(row.torch.as_ref()?.as_str())
     }
 
     /// Limits on the symbol versions that a library of a row may need, by family.
@@ -122,7 +253,7 @@ impl Table {
     /// The CUDA toolkits that compile for a capability, in words: "CUDA 12.8 and newer",
     /// "CUDA 12.6 to 12.9". Nothing if none does.
     pub fn toolkits_for(&self, capability: &Capability) -> Option<String> {
-        let knows = |facts: &&CudaFacts| facts.known.iter().any(|k| k.sm() == capability.sm());
+        let knows = |facts: &&CudaFacts| knows(&facts.known, capability);
         let mut facts: Vec<&CudaFacts> = self.cuda.iter().collect();
         facts.sort_by(|a, b| a.from.cmp(&b.from));
         let first = facts.iter().copied().find(knows)?;
@@ -188,34 +319,24 @@ where
 
 #[cfg(test)]
 mod tests {
-    use super::table;
+    use super::{knows, table};
+    use crate::kernel::Backend;
 
     #[test]
     fn every_row_has_its_facts_and_its_pins() {
         let table = table();
         for row in &table.rows {
             assert!(
-                table.torch(row).is_some(),
-                "no [torch] facts for {}",
-                row.torch
+                row.torch.is_none() || table.torch(row).is_some(),
+                "no [torch] facts for {row:?}"
             );
-            assert!(
-                table.policy(row).is_some(),
-                "no [policy] for {}",
-                row.policy
-            );
-            if let Some(compute) = &row.compute {
+            assert!(table.policy(row).is_some(), "no [policy] for {row:?}");
+            if let (Backend::Cuda, Some(compute)) = (row.backend, &row.compute) {
                 let facts = table.cuda(compute).expect("architectures of the toolkit");
-                for capability in &facts.default {
-                    assert!(
-                        facts
-                            .known
-                            .iter()
-                            .any(|known| known.sm() == capability.sm())
-                    );
-                }
+                let known = |capability| knows(&facts.known, capability);
+                assert!(facts.default.iter().all(known), "{compute}");
             }
-            crate::pins::pins_of(&row.system, &row.toolchain.families()).expect("pins of a row");
+            crate::pins::pins_of(&row.system, &row.families()).expect("pins of a row");
         }
     }
 }

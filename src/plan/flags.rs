@@ -3,7 +3,7 @@
 
 use crate::kernel::{Backend, Capability};
 use crate::matrix::table::TorchFacts;
-use crate::matrix::{Table, Variant};
+use crate::matrix::{Abi, Row, Table, Variant};
 use crate::version::Version;
 
 /// What torch's own CMake files make of nvcc's warnings about its headers.
@@ -21,27 +21,32 @@ const NVCC_TORCH: [&str; 8] = [
 ];
 
 /// g++'s flags, before the user's own.
-pub fn cxx(variant: &Variant, table: &Table) -> Vec<String> {
-    let mut flags = defines(variant, table);
+pub fn cxx(variant: &Variant, row: &Row, table: &Table) -> Vec<String> {
+    let mut flags = defines(variant, row, table);
     flags.extend(["-O3", "-DNDEBUG"].map(str::to_owned));
-    flags.extend(facts(variant, table).map(|facts| format!("-std=gnu++{}", facts.cxx)));
+    flags.extend(facts(row, table).map(|facts| format!("-std=gnu++{}", facts.cxx)));
     flags.extend(["-fPIC", "-fno-gnu-unique"].map(str::to_owned));
     flags
 }
 
 /// gcc's flags for C sources.
-pub fn c(variant: &Variant, table: &Table) -> Vec<String> {
-    let mut flags = defines(variant, table);
+pub fn c(variant: &Variant, row: &Row, table: &Table) -> Vec<String> {
+    let mut flags = defines(variant, row, table);
     flags.extend(["-O3", "-DNDEBUG", "-fPIC"].map(str::to_owned));
     flags
 }
 
 /// nvcc's flags, before the user's own.
-pub fn nvcc(variant: &Variant, table: &Table, capabilities: &[Capability]) -> Vec<String> {
+pub fn nvcc(
+    variant: &Variant,
+    row: &Row,
+    table: &Table,
+    capabilities: &[Capability],
+) -> Vec<String> {
     let mut flags = vec!["-forward-unknown-to-host-compiler".to_owned()];
-    flags.extend(defines(variant, table));
+    flags.extend(defines(variant, row, table));
     flags.extend(NVCC_TORCH.map(str::to_owned));
-    flags.extend(facts(variant, table).map(|facts| format!("-std=c++{}", facts.cxx)));
+    flags.extend(facts(row, table).map(|facts| format!("-std=c++{}", facts.cxx)));
     flags.push("-DENABLE_FP8".to_owned());
     for capability in capabilities {
         let sm = capability.sm();
@@ -59,14 +64,14 @@ pub fn nvcc(variant: &Variant, table: &Table, capabilities: &[Capability]) -> Ve
     flags
 }
 
-fn facts<'a>(variant: &Variant, table: &'a Table) -> Option<&'a TorchFacts> {
-    table.torch(&variant.row)
+fn facts<'a>(row: &Row, table: &'a Table) -> Option<&'a TorchFacts> {
+    table.torch(row)
 }
 
-fn defines(variant: &Variant, table: &Table) -> Vec<String> {
+fn defines(variant: &Variant, row: &Row, table: &Table) -> Vec<String> {
     let mut names: Vec<String> = vec!["Py_LIMITED_API=3".to_owned()];
-    let cuda = variant.row.backend == Backend::Cuda;
-    if let Some(facts) = facts(variant, table) {
+    let cuda = variant.backend == Backend::Cuda;
+    if let Some(facts) = facts(row, table) {
         names.extend(facts.defines.iter().cloned());
         if cuda {
             names.extend(facts.cuda_defines.iter().cloned());
@@ -77,12 +82,9 @@ fn defines(variant: &Variant, table: &Table) -> Vec<String> {
     } else {
         names.push("CPU_KERNEL".to_owned());
     }
-    names.extend(
-        variant
-            .stable_abi
-            .as_ref()
-            .map(|abi| format!("TORCH_TARGET_VERSION={}", target_version(abi))),
-    );
+    if let Abi::StableTorch(abi) = &variant.abi {
+        names.push(format!("TORCH_TARGET_VERSION={}", target_version(abi)));
+    }
     names.sort();
     names.into_iter().map(|name| format!("-D{name}")).collect()
 }

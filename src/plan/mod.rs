@@ -16,7 +16,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::kernel::{Backend, Kernel, Torch};
-use crate::matrix::{Matrix, Table, Variant};
+use crate::matrix::{Matrix, Row, Table, Variant};
 
 pub use self::metadata::Metadata;
 pub use self::namespace::Namespace;
@@ -91,23 +91,6 @@ pub enum PlanError {
         help("put the files themselves there, or list a narrower folder in `include`")
     )]
     Link { path: Utf8PathBuf },
-
-    #[error(
-        "no variant is left: kernel.{section} asks for GPU capabilities that CUDA {toolkit} does not compile \
-         ({asked})"
-    )]
-    #[diagnostic(
-        code(plan::capabilities),
-        help(
-            "name one that it compiles ({known}), or leave the toolkit out with general.cuda.minver or maxver"
-        )
-    )]
-    Capabilities {
-        section: String,
-        toolkit: String,
-        asked: String,
-        known: String,
-    },
 }
 
 /// Resolves the variants of a matrix.
@@ -118,13 +101,13 @@ pub fn plan(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Result<Plan, Pla
     let headers = headers::Headers::find(kernel)?;
     let mut notes = Vec::new();
     let mut variants = Vec::new();
-    // A matrix has variants of `[torch]` kernels only, so far.
-    if let Some(torch) = kernel.framework.torch() {
-        for variant in &matrix.variants {
-            let resolved = variant_plan(kernel, torch, variant, table, &headers, &mut notes)?;
+    for variant in &matrix.variants {
+        if let (Some(torch), Some(row)) = (kernel.framework.torch(), &variant.row) {
+            let resolved = variant_plan(kernel, torch, variant, row, table, &headers, &mut notes)?;
             variants.push(resolved);
         }
     }
+    notes.sort();
     notes.dedup();
     Ok(Plan {
         name: kernel.name.as_str().to_owned(),
@@ -138,29 +121,19 @@ fn variant_plan(
     kernel: &Kernel,
     torch: &Torch,
     variant: &Variant,
+    row: &Row,
     table: &Table,
     headers: &headers::Headers,
     notes: &mut Vec<String>,
 ) -> Result<VariantPlan, PlanError> {
-    let row = &variant.row;
-    let components = units::components(kernel, torch, variant, table, headers, notes)?;
-    let toolchain = &row.toolchain;
-    let names = [
-        ("host", Some(&toolchain.host)),
-        ("python", Some(&toolchain.python)),
-        ("torch", Some(&toolchain.torch)),
-        ("cuda", toolchain.cuda.as_ref()),
-    ];
+    let components = units::components(kernel, torch, variant, row, table, headers, notes)?;
     Ok(VariantPlan {
         variant: variant.name.clone(),
         system: row.system.clone(),
         bundle: row.bundle,
-        toolchain: names
-            .into_iter()
-            .filter_map(|(role, name)| Some((role, name?.clone())))
-            .collect(),
+        toolchain: row.toolchain.clone(),
         id: id::identity(kernel, torch, row.backend, &components),
-        link: link(variant, table),
+        link: link(row, table),
         python: Python {
             dir: format!("torch-ext/{}", kernel.name.python_name()),
             extensions: torch.pyext.clone(),
@@ -172,9 +145,9 @@ fn variant_plan(
 
 /// Libraries that torch's CMake targets put on the link line, less libtorch itself: of a wheel with CUDA it needs
 /// libtorch_cuda, which a CPU kernel must not.
-fn link(variant: &Variant, table: &Table) -> Link {
+fn link(row: &Row, table: &Table) -> Link {
     let mut libraries = vec!["c10", "torch_cpu"];
-    if variant.row.backend == Backend::Cuda {
+    if row.backend == Backend::Cuda {
         libraries.extend(["c10_cuda", "torch_cuda", "cudart"]);
     }
     Link {
@@ -185,6 +158,6 @@ fn link(variant: &Variant, table: &Table) -> Link {
             .into_iter()
             .map(|name| format!("-l{name}"))
             .collect(),
-        policy: table.policy(&variant.row).cloned().unwrap_or_default(),
+        policy: table.policy(row).cloned().unwrap_or_default(),
     }
 }

@@ -8,7 +8,8 @@ use serde::Serialize;
 use super::headers::Headers;
 use super::{Namespace, PlanError, flags};
 use crate::kernel::{Capability, Kernel, Language, SectionBackend, Torch};
-use crate::matrix::{Table, Variant};
+use crate::matrix::table::knows;
+use crate::matrix::{Row, Table, Variant};
 use crate::version::Version;
 
 /// Units that see the same headers.
@@ -50,6 +51,7 @@ pub(super) fn components(
     kernel: &Kernel,
     torch: &Torch,
     variant: &Variant,
+    row: &Row,
     table: &Table,
     headers: &Headers,
     notes: &mut Vec<String>,
@@ -57,6 +59,7 @@ pub(super) fn components(
     let context = Context {
         kernel,
         variant,
+        row,
         table,
         headers,
     };
@@ -64,7 +67,7 @@ pub(super) fn components(
     let active: Vec<_> = kernel
         .sections
         .iter()
-        .filter(|section| section.backend.backend() == variant.row.backend)
+        .filter(|section| section.backend.backend() == variant.backend)
         .collect();
 
     // A binding may hold device code of its own: it gets what the sections get.
@@ -81,18 +84,18 @@ pub(super) fn components(
                 flags,
                 minver,
             } => {
-                let toolkit = variant.row.compute.as_ref();
+                let toolkit = row.compute.as_ref();
                 if let (Some(minver), Some(toolkit)) = (minver, toolkit)
                     && toolkit < minver
                 {
                     notes.push(format!(
-                        "{}: kernel.{} is left out: its cuda-minver is {minver}",
-                        variant.name, section.name
+                        "CUDA {toolkit}: kernel.{} is left out: its cuda-minver is {minver}",
+                        section.name
                     ));
                     continue;
                 }
                 let own = match toolkit {
-                    Some(toolkit) => context.capabilities(&section.name, asked, toolkit, notes)?,
+                    Some(toolkit) => context.capabilities(&section.name, asked, toolkit, notes),
                     None => Vec::new(),
                 };
                 (own, &flags[..])
@@ -126,6 +129,7 @@ pub(super) fn components(
 struct Context<'a> {
     kernel: &'a Kernel,
     variant: &'a Variant,
+    row: &'a Row,
     table: &'a Table,
     headers: &'a Headers,
 }
@@ -162,10 +166,10 @@ impl Context<'_> {
             };
             let group = groups.entry((driver, namespace)).or_insert_with(|| {
                 let (mut flags, own) = match driver {
-                    Driver::Gcc => (flags::c(self.variant, self.table), &[][..]),
-                    Driver::Gxx => (flags::cxx(self.variant, self.table), cxx_flags),
+                    Driver::Gcc => (flags::c(self.variant, self.row, self.table), &[][..]),
+                    Driver::Gxx => (flags::cxx(self.variant, self.row, self.table), cxx_flags),
                     Driver::Nvcc => (
-                        flags::nvcc(self.variant, self.table, &capabilities),
+                        flags::nvcc(self.variant, self.row, self.table, &capabilities),
                         device_flags,
                     ),
                 };
@@ -188,48 +192,31 @@ impl Context<'_> {
         })
     }
 
-    /// The capabilities that a section is compiled for with a toolkit: those it asks for, or the toolkit's default.
+    /// The capabilities that a section is compiled for with a toolkit: those it asks for, or the toolkit's default. The
+    /// matrix leaves out toolkits that compile none of them.
     fn capabilities(
         &self,
         section: &str,
         asked: &[Capability],
         toolkit: &Version,
         notes: &mut Vec<String>,
-    ) -> Result<Vec<Capability>, PlanError> {
+    ) -> Vec<Capability> {
         let Some(facts) = self.table.cuda(toolkit) else {
-            return Ok(asked.to_vec());
+            return asked.to_vec();
         };
         if asked.is_empty() {
-            return Ok(facts.default.clone());
+            return facts.default.clone();
         }
-        let knows = |capability: &&Capability| {
-            facts
-                .known
-                .iter()
-                .any(|known| known.sm() == capability.sm())
-        };
-        let (kept, dropped): (Vec<_>, Vec<_>) = asked.iter().partition(knows);
-        let words = |list: &[&Capability]| {
-            list.iter()
-                .map(ToString::to_string)
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        if kept.is_empty() {
-            return Err(PlanError::Capabilities {
-                section: section.to_owned(),
-                toolkit: toolkit.to_string(),
-                asked: words(&dropped),
-                known: words(&facts.known.iter().collect::<Vec<_>>()),
-            });
-        }
+        let (kept, dropped): (Vec<Capability>, Vec<Capability>) = asked
+            .iter()
+            .partition(|capability| knows(&facts.known, capability));
         if !dropped.is_empty() {
+            let dropped: Vec<String> = dropped.iter().map(ToString::to_string).collect();
             notes.push(format!(
-                "{}: kernel.{section} is not compiled for {}: CUDA {toolkit} does not know it",
-                self.variant.name,
-                words(&dropped)
+                "CUDA {toolkit}: kernel.{section} is not compiled for {}, which it does not know",
+                dropped.join(", ")
             ));
         }
-        Ok(kept.into_iter().copied().collect())
+        kept
     }
 }

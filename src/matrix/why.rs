@@ -1,0 +1,110 @@
+//! Why a variant of the table is not built for a kernel: the rule, and the key of build.toml that it comes from.
+
+use std::fmt;
+
+use crate::kernel::{Backend, Dependency};
+use crate::version::Version;
+
+/// A variant that the table has and the kernel's build.toml excludes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Excluded {
+    pub name: String,
+    /// Nix's name of the system that it would be for.
+    pub system: String,
+    pub why: Why,
+}
+
+/// The rule that excluded a variant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// `general.backends` does not list the backend.
+    Backend(Backend),
+    /// Older than `torch.minver`.
+    TorchMinver { torch: Version, minver: Version },
+    /// Newer than `torch.maxver`.
+    TorchMaxver { torch: Version, maxver: Version },
+    /// Older than `general.cuda.minver`.
+    CudaMinver { cuda: Version, minver: Version },
+    /// Newer than `general.cuda.maxver`.
+    CudaMaxver { cuda: Version, maxver: Version },
+    /// Another torch serves the same compute through the stable ABI.
+    StableAbi { built_with: Version },
+    /// Older than the stable ABI that the kernel uses.
+    OlderThanStableAbi { torch: Version, abi: Version },
+    /// Every section of the backend asks for a newer toolkit; `section` asks for the oldest.
+    SectionMinver { section: String, minver: Version },
+    /// The toolkit compiles none of the GPU architectures that a section asks for.
+    Capabilities {
+        section: String,
+        cuda: Version,
+        asked: String,
+    },
+    /// A section depends on a library that no toolchain has yet.
+    Dependency {
+        section: String,
+        dependency: Dependency,
+    },
+}
+
+impl Why {
+    /// The key of build.toml that the rule reads.
+    pub fn key(&self) -> String {
+        match self {
+            Why::Backend(_) => "general.backends".to_owned(),
+            Why::TorchMinver { .. } => "torch.minver".to_owned(),
+            Why::TorchMaxver { .. } => "torch.maxver".to_owned(),
+            Why::CudaMinver { .. } => "general.cuda.minver".to_owned(),
+            Why::CudaMaxver { .. } => "general.cuda.maxver".to_owned(),
+            Why::StableAbi { .. } | Why::OlderThanStableAbi { .. } => "torch.stable-abi".to_owned(),
+            Why::SectionMinver { section, .. } => format!("kernel.{section}.cuda-minver"),
+            Why::Capabilities { section, .. } => format!("kernel.{section}.cuda-capabilities"),
+            Why::Dependency { section, .. } => format!("kernel.{section}.depends"),
+        }
+    }
+
+    /// Whether it follows from bounds, so that other bounds would build the variant.
+    pub fn is_bound(&self) -> bool {
+        !matches!(self, Why::Backend(_) | Why::Dependency { .. })
+    }
+}
+
+/// After "not built: ". The key is named where the reader has to look for it.
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = self.key();
+        match self {
+            Why::Backend(backend) => write!(f, "{key} does not list {}", backend.as_str()),
+            Why::TorchMinver { torch, minver } => {
+                write!(f, "torch {torch} is older than {key} ({minver})")
+            }
+            Why::TorchMaxver { torch, maxver } => {
+                write!(f, "torch {torch} is newer than {key} ({maxver})")
+            }
+            Why::CudaMinver { cuda, minver } => {
+                write!(f, "CUDA {cuda} is older than {key} ({minver})")
+            }
+            Why::CudaMaxver { cuda, maxver } => {
+                write!(f, "CUDA {cuda} is newer than {key} ({maxver})")
+            }
+            Why::StableAbi { built_with } => {
+                write!(
+                    f,
+                    "{key}: one library serves every torch; it is built with torch {built_with}"
+                )
+            }
+            Why::OlderThanStableAbi { torch, abi } => {
+                write!(f, "torch {torch} is older than {key} ({abi})")
+            }
+            Why::SectionMinver { minver, .. } => write!(
+                f,
+                "every CUDA section asks for a newer toolkit; the oldest is {key} ({minver})"
+            ),
+            Why::Capabilities { cuda, asked, .. } => {
+                write!(f, "CUDA {cuda} compiles nothing of {key} ({asked})")
+            }
+            Why::Dependency { dependency, .. } => {
+                write!(f, "{key} has {dependency}, which no toolchain has yet")
+            }
+        }
+    }
+}
