@@ -1,6 +1,7 @@
 //! The matrix: which variants of a kernel are built, and why the others are not. Not what is compiled for each; that is
 //! the plan.
 
+pub mod machine;
 mod name;
 pub mod select;
 pub mod table;
@@ -11,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::kernel::{Backend, Dependency, Framework, Kernel, Section, SectionBackend};
 use crate::version::Version;
 
+pub use self::machine::Machine;
 pub use self::select::{UnknownVariant, select};
 pub use self::table::{Profile, Row, Table, table};
 pub use self::why::{Excluded, Why};

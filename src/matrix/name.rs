@@ -33,10 +33,17 @@ pub fn noarch(backend: Backend) -> String {
 
 /// `cpu`, `metal`, `cu130`, `rocm72`, `xpu20253`.
 pub fn compute(row: &Row) -> String {
-    match (&row.compute, row.backend) {
-        (Some(version), Backend::Cuda) => format!("cu{}", flat(version)),
-        (Some(version), backend) => format!("{}{}", backend.as_str(), flat(version)),
-        (None, backend) => backend.as_str().to_owned(),
+    match &row.compute {
+        Some(version) => of_compute(row.backend, version),
+        None => row.backend.as_str().to_owned(),
+    }
+}
+
+/// A backend's toolkit: `cu130`, `rocm72`.
+pub fn of_compute(backend: Backend, version: &Version) -> String {
+    match backend {
+        Backend::Cuda => format!("cu{}", flat(version)),
+        backend => format!("{}{}", backend.as_str(), flat(version)),
     }
 }
 

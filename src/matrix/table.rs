@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer};
 
-use super::name;
+use super::{Abi, name};
 use crate::kernel::{Backend, Capability};
 use crate::version::Version;
 
@@ -241,6 +241,27 @@ impl Table {
 }
 
 impl Table {
+    /// Every name that a variant can have: of the rows, with the C++ ABI and with each torch release's stable ABI, and of
+    /// Python alone.
+    pub fn names(&self) -> BTreeSet<String> {
+        let torch: BTreeSet<&Version> = self
+            .rows
+            .iter()
+            .filter_map(|row| row.torch.as_ref())
+            .collect();
+        let mut names: BTreeSet<String> = Backend::ALL.iter().copied().map(name::noarch).collect();
+        for row in &self.rows {
+            if row.tvm_ffi.is_some() {
+                names.insert(name::of(row, &Abi::TvmFfi));
+                continue;
+            }
+            names.insert(name::of(row, &Abi::Torch));
+            let stable = torch.iter().map(|abi| Abi::StableTorch((*abi).clone()));
+            names.extend(stable.map(|abi| name::of(row, &abi)));
+        }
+        names
+    }
+
     /// Every capability that some toolkit compiles for, in order, without `+PTX`.
     pub fn capabilities(&self) -> BTreeSet<Capability> {
         self.cuda
