@@ -369,3 +369,11 @@ fn a_users_file_is_replaced_in_place() {
     assert_eq!(mode & 0o777, 0o600);
     assert_eq!(dir.read_dir_utf8().expect("a folder").count(), 2);
 }
+
+/// What variants have in common is written once; what Nix reads is the same.
+#[test]
+fn common_values_have_a_name() {
+    let text = include_str!("../examples/relu/build.nix");
+    assert_eq!(text.matches("GLIBCXX = ").count(), 1, "{text}");
+    assert_eq!(text.matches("policy = policy1;").count(), 2, "{text}");
+}

@@ -6,6 +6,25 @@ let
     root = ./.;
     manifest = "b72ce2e64e71ba2c6514e5ac41560389f0fe8d03bc89c556d14d63034a3e9ad9";
   };
+  flags1 = [
+    "-DCPU_KERNEL"
+    "-DPy_LIMITED_API=3"
+    "-DUSE_C10D_GLOO"
+    "-DUSE_DISTRIBUTED"
+    "-DUSE_RPC"
+    "-DUSE_TENSORPIPE"
+    "-O3"
+    "-DNDEBUG"
+    "-std=gnu++17"
+    "-fPIC"
+    "-fno-gnu-unique"
+  ];
+  policy1 = {
+    CXXABI = "1.3.11";
+    GCC = "7.0.0";
+    GLIBC = "2.28";
+    GLIBCXX = "3.4.24";
+  };
 in
 kernelBuilder.kernel {
   name = "relu";
@@ -41,19 +60,7 @@ kernelBuilder.kernel {
             {
               driver = "g++";
               namespace = "linked";
-              flags = [
-                "-DCPU_KERNEL"
-                "-DPy_LIMITED_API=3"
-                "-DUSE_C10D_GLOO"
-                "-DUSE_DISTRIBUTED"
-                "-DUSE_RPC"
-                "-DUSE_TENSORPIPE"
-                "-O3"
-                "-DNDEBUG"
-                "-std=gnu++17"
-                "-fPIC"
-                "-fno-gnu-unique"
-              ];
+              flags = flags1;
               sources = [ "torch-ext/torch_binding.cpp" ];
             }
           ];
@@ -72,19 +79,7 @@ kernelBuilder.kernel {
             {
               driver = "g++";
               namespace = "none";
-              flags = [
-                "-DCPU_KERNEL"
-                "-DPy_LIMITED_API=3"
-                "-DUSE_C10D_GLOO"
-                "-DUSE_DISTRIBUTED"
-                "-DUSE_RPC"
-                "-DUSE_TENSORPIPE"
-                "-O3"
-                "-DNDEBUG"
-                "-std=gnu++17"
-                "-fPIC"
-                "-fno-gnu-unique"
-              ];
+              flags = flags1;
               sources = [ "csrc/relu_cpu.cpp" ];
             }
           ];
@@ -100,12 +95,7 @@ kernelBuilder.kernel {
           "-lc10"
           "-ltorch_cpu"
         ];
-        policy = {
-          CXXABI = "1.3.11";
-          GCC = "7.0.0";
-          GLIBC = "2.28";
-          GLIBCXX = "3.4.24";
-        };
+        policy = policy1;
       };
       python = {
         dir = "torch-ext/relu";
@@ -251,12 +241,7 @@ kernelBuilder.kernel {
           "-ltorch_cuda"
           "-lcudart"
         ];
-        policy = {
-          CXXABI = "1.3.11";
-          GCC = "7.0.0";
-          GLIBC = "2.28";
-          GLIBCXX = "3.4.24";
-        };
+        policy = policy1;
       };
       python = {
         dir = "torch-ext/relu";

@@ -6,6 +6,7 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, Undefi
 use serde::Serialize;
 
 use super::EmitError;
+use super::share::Shared;
 use crate::plan::Plan;
 
 /// The build.nix of a plan: formatted, and parsed by rnix before anybody gets to see it.
@@ -20,6 +21,7 @@ pub fn build_nix(plan: &Plan) -> Result<String, EmitError> {
     )
 }
 
+/// NB: the template prints what `variants` have in common as `{{ shared }}`, before them.
 fn render(
     target: &'static str,
     template: &str,
@@ -27,9 +29,18 @@ fn render(
 ) -> Result<String, EmitError> {
     let failed = |source| EmitError::Render { target, source };
     let invalid = |why: String| EmitError::Invalid { target, why };
-    let environment = environment();
-    let rendered = environment
-        .render_named_str("template.nix.j2", template, Serde(context))
+    let context = Value::from(Serde(context));
+    let variants: Vec<Value> = context
+        .get_attr("variants")
+        .and_then(|variants| Ok(variants.try_iter()?.collect()))
+        .map_err(failed)?;
+    let shared = Shared::find(variants.iter()).map_err(failed)?;
+    let context = minijinja::context! {
+        shared => Value::from_safe_string(shared.bindings.clone()),
+        ..context
+    };
+    let rendered = environment(shared)
+        .render_named_str("template.nix.j2", template, context)
         .map_err(failed)?;
     let formatted = nixfmt_rs::format(&rendered)
         .map_err(|error| invalid(nixfmt_rs::format_error(&rendered, None, &error)))?;
@@ -40,27 +51,27 @@ fn render(
 }
 
 /// NB: escaping is fixed when a template is added, so everything is set before that.
-fn environment() -> Environment<'static> {
+fn environment(shared: Shared) -> Environment<'static> {
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::Custom("nix".into()));
-    environment.set_formatter(format_value);
+    environment.set_formatter(
+        move |output: &mut Output<'_>, _: &mut State<'_, '_>, value| {
+            let mut text = String::new();
+            match value.is_safe() {
+                // Nix already.
+                true => text.push_str(value.as_str().unwrap_or_default()),
+                false => literal(value, &shared, &mut text)?,
+            }
+            output.write_str(&text)?;
+            Ok(())
+        },
+    );
     environment
 }
 
-fn format_value(
-    output: &mut Output<'_>,
-    _: &mut State<'_, '_>,
-    value: &Value,
-) -> Result<(), Error> {
-    let mut text = String::new();
-    literal(value, &mut text)?;
-    output.write_str(&text)?;
-    Ok(())
-}
-
-/// Appends a value as a Nix expression: a literal, a list or an attribute set of such.
-fn literal(value: &Value, text: &mut String) -> Result<(), Error> {
+/// Appends a value as a Nix expression: a literal, a list or an attribute set of such, with names for what is shared.
+pub(super) fn literal(value: &Value, shared: &Shared, text: &mut String) -> Result<(), Error> {
     match value.kind() {
         ValueKind::String => text.push_str(&string(value.as_str().unwrap_or_default())),
         ValueKind::Bool => text.push_str(if value.is_true() { "true" } else { "false" }),
@@ -77,7 +88,7 @@ fn literal(value: &Value, text: &mut String) -> Result<(), Error> {
         ValueKind::Seq => {
             text.push_str("[ ");
             for item in value.try_iter()? {
-                literal(&item, text)?;
+                part(&item, shared, text)?;
                 text.push(' ');
             }
             text.push(']');
@@ -87,7 +98,7 @@ fn literal(value: &Value, text: &mut String) -> Result<(), Error> {
             for key in value.try_iter()? {
                 text.push_str(&attribute(key.as_str().unwrap_or_default()));
                 text.push_str(" = ");
-                literal(&value.get_item(&key)?, text)?;
+                part(&value.get_item(&key)?, shared, text)?;
                 text.push_str("; ");
             }
             text.push('}');
@@ -98,6 +109,17 @@ fn literal(value: &Value, text: &mut String) -> Result<(), Error> {
                 format!("cannot print {kind} as Nix"),
             ));
         }
+    }
+    Ok(())
+}
+
+/// Appends a part of a value: its name, if it has one.
+fn part(value: &Value, shared: &Shared, text: &mut String) -> Result<(), Error> {
+    let mut own = String::new();
+    literal(value, &Shared::default(), &mut own)?;
+    match shared.name(&own) {
+        Some(name) => text.push_str(name),
+        None => literal(value, shared, text)?,
     }
     Ok(())
 }
@@ -143,7 +165,7 @@ mod tests {
 
     fn printed(value: impl Serialize) -> String {
         let mut text = String::new();
-        literal(&Value::from(Serde(&value)), &mut text).expect("printable");
+        literal(&Value::from(Serde(&value)), &Shared::default(), &mut text).expect("printable");
         text
     }
 
