@@ -4,6 +4,7 @@
 pub mod flags;
 pub mod headers;
 pub mod id;
+pub mod includes;
 mod metadata;
 mod namespace;
 mod units;
