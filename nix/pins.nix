@@ -1,5 +1,5 @@
-# Pins (nix/pins/<system>/<family>.json) as store paths.
-# `kernel-builder fetch` puts the files in place; nothing here downloads.
+# Pins (nix/pins/<system>/<family>.json) as store paths. `kernel-builder fetch` puts the files in place; what has an URL,
+# Nix can download itself.
 { system }:
 let
   # Store names allow fewer characters than file names of packages. src/pins/mod.rs has the same rule.
@@ -16,7 +16,36 @@ let
       outputHashMode = mode;
       builder = "builtin:missing pin ${name}: run `kernel-builder fetch` in the kernel's folder";
     };
-  archive = pin: fixed "flat" (storeName pin.file) pin.sha256;
+  # What Nix's own fetchurl.nix makes; the path in the store is the same as `fixed` gives.
+  byUrl =
+    name: hash: url:
+    derivation {
+      inherit name url;
+      outputHash = hash;
+      outputHashAlgo = "sha256";
+      outputHashMode = "flat";
+      builder = "builtin:fetchurl";
+      system = "builtin";
+      executable = false;
+      unpack = false;
+      preferLocalBuild = true;
+      impureEnvVars = [
+        "http_proxy"
+        "https_proxy"
+        "ftp_proxy"
+        "all_proxy"
+        "no_proxy"
+      ];
+    };
+  archive =
+    pin:
+    let
+      name = storeName pin.file;
+    in
+    if pin ? urls && pin.urls != [ ] then
+      byUrl name pin.sha256 (builtins.head pin.urls)
+    else
+      fixed "flat" name pin.sha256;
   # Some members of one or more archives, as a tree.
   tree = pin: fixed "recursive" pin.name pin.sha256;
 in

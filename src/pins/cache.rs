@@ -34,6 +34,11 @@ pub fn path(archive: &Archive) -> Utf8PathBuf {
         .join(&archive.file)
 }
 
+/// Where the unfinished download of an archive lies; names of its parts start with this.
+pub fn partial(archive: &Archive) -> Utf8PathBuf {
+    dir().join("partial").join(&archive.sha256)
+}
+
 /// Moves a downloaded file to its place, if it is what was pinned.
 ///
 /// # Errors

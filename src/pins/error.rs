@@ -84,6 +84,14 @@ impl PinError {
         }
     }
 
+    /// The reason alone, for a list of what was tried.
+    pub fn why(&self) -> String {
+        match self {
+            PinError::Download { why, .. } => why.clone(),
+            error => error.to_string(),
+        }
+    }
+
     /// For `map_err`: an I/O error with what was being done.
     pub fn io(
         action: &'static str,

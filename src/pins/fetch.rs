@@ -1,22 +1,23 @@
 //! Brings missing pins into the store: several at a time, each into the download cache first, so that a killed run
 //! loses at most the files in flight.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Mutex;
+use std::fs::File;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use walkdir::WalkDir;
 
-use super::{Archive, Kind, Pin, PinError, apt, cache, pip, tree};
+use super::http::RECEIVED;
+use super::sources::Sources;
+use super::{Archive, Kind, Pin, PinError, Tree, cache, tree};
 use crate::nix::Nix;
 
 /// Downloads at a time. NB: more does not help one index and is unfriendly to it.
 const WORKERS: usize = 4;
-
-/// Below the cache: downloads that can go on, by sha256.
-const PARTIAL: &str = "partial";
 
 /// A pin that is not in the store, with the path that it will have there.
 #[derive(Clone, Debug)]
@@ -71,13 +72,12 @@ fn to_download(pin: &Pin) -> u64 {
     match pin {
         Pin::Archive(archive) if cached(archive) => 0,
         Pin::Archive(archive) => {
-            let partial = std::fs::metadata(cache::dir().join(PARTIAL).join(&archive.sha256));
-            archive
-                .size
-                .saturating_sub(partial.map_or(0, |metadata| metadata.len()))
+            let partial = std::fs::metadata(cache::partial(archive));
+            let size = archive.size.unwrap_or_default();
+            size.saturating_sub(partial.map_or(0, |metadata| metadata.len()))
         }
         Pin::Tree(tree) if tree.sources.iter().all(|source| cached(&source.archive)) => 0,
-        Pin::Tree(tree) => tree.size,
+        Pin::Tree(_) => pin.download_size().unwrap_or_default(),
     }
 }
 
@@ -89,7 +89,6 @@ pub fn fetch(nix: &Nix, missing: &[Missing]) -> Result<(), Vec<PinError>> {
     if missing.is_empty() {
         return Ok(());
     }
-    let staging = Staging::open().map_err(|error| vec![error])?;
     let bar =
         ProgressBar::with_draw_target(Some(download_size(missing)), ProgressDrawTarget::stderr());
     if let Ok(style) =
@@ -97,34 +96,33 @@ pub fn fetch(nix: &Nix, missing: &[Missing]) -> Result<(), Vec<PinError>> {
     {
         bar.set_style(style);
     }
+    let run = Run::open(&bar)
+        .and_then(|run| run.sources.recover(&archives(missing)).map(|()| run))
+        .map_err(|error| vec![error])?;
 
     let tasks = Mutex::new(tasks(missing));
     let errors = Mutex::new(Vec::new());
     let running = Mutex::new(WORKERS);
+    let before = RECEIVED.load(Ordering::Relaxed);
     std::thread::scope(|scope| {
         for worker in 0..WORKERS {
-            let (tasks, errors, running, staging) = (&tasks, &errors, &running, &staging);
+            let (tasks, errors, running, run) = (&tasks, &errors, &running, &run);
             scope.spawn(move || {
                 while let Some(task) = lock(tasks).pop_front() {
-                    let dir = staging.dir.join(worker.to_string());
-                    if let Err(error) = perform(nix, &task, &dir) {
-                        lock(errors).push(error);
-                    }
+                    let dir = run.staging.join(worker.to_string());
+                    lock(errors).extend(perform(nix, &task, &run.sources, &dir));
                 }
                 *lock(running) -= 1;
             });
         }
         while *lock(&running) > 0 {
-            let before = download_size(missing);
-            let total = bar.length().unwrap_or_default();
-            bar.set_position(total.saturating_sub(before) + staging.bytes());
+            let received = RECEIVED.load(Ordering::Relaxed) - before;
+            bar.set_position(received + run.sources.incoming_bytes());
             std::thread::sleep(Duration::from_millis(100));
         }
     });
     bar.finish_and_clear();
-    let errors = errors
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let errors = errors.into_inner().unwrap_or_else(PoisonError::into_inner);
     if errors.is_empty() {
         Ok(())
     } else {
@@ -132,12 +130,22 @@ pub fn fetch(nix: &Nix, missing: &[Missing]) -> Result<(), Vec<PinError>> {
     }
 }
 
-/// One run of a downloading program.
+/// Every archive that some pins may need.
+fn archives(missing: &[Missing]) -> Vec<&Archive> {
+    missing
+        .iter()
+        .flat_map(|missing| match &missing.pin {
+            Pin::Archive(archive) => vec![archive],
+            Pin::Tree(tree) => tree.sources.iter().map(|source| &source.archive).collect(),
+        })
+        .collect()
+}
+
+/// What one worker does at a time.
 enum Task<'a> {
-    /// All Debian packages at once: apt opens its lists only once.
     Debs(Vec<(&'a Archive, &'a Missing)>),
-    Wheel(&'a Archive, &'a Missing),
-    Tree(&'a super::Tree, &'a Missing),
+    Archive(&'a Archive, &'a Missing),
+    Tree(&'a Tree, &'a Missing),
 }
 
 /// The longest downloads first.
@@ -145,81 +153,94 @@ fn tasks(missing: &[Missing]) -> VecDeque<Task<'_>> {
     let mut debs = Vec::new();
     let mut others = Vec::new();
     for item in missing {
+        let size = item.pin.download_size().unwrap_or_default();
         match &item.pin {
             Pin::Archive(archive) if archive.kind == Kind::Deb => debs.push((archive, item)),
-            Pin::Archive(archive) => others.push((archive.size, Task::Wheel(archive, item))),
-            Pin::Tree(tree) => others.push((tree.size, Task::Tree(tree, item))),
+            Pin::Archive(archive) => others.push((size, Task::Archive(archive, item))),
+            Pin::Tree(tree) => others.push((size, Task::Tree(tree, item))),
         }
     }
     if !debs.is_empty() {
-        others.push((
-            debs.iter().map(|(archive, _)| archive.size).sum(),
-            Task::Debs(debs),
-        ));
+        let sizes = debs.iter().filter_map(|(archive, _)| archive.size);
+        others.push((sizes.sum(), Task::Debs(debs)));
     }
-    others.sort_by_key(|(size, _)| std::cmp::Reverse(*size));
+    others.sort_by_key(|(size, _)| Reverse(*size));
     others.into_iter().map(|(_, task)| task).collect()
 }
 
-fn perform(nix: &Nix, task: &Task<'_>, dir: &Utf8Path) -> Result<(), PinError> {
+/// Does a task, in a folder of its own; returns what went wrong.
+fn perform(nix: &Nix, task: &Task<'_>, sources: &Sources, dir: &Utf8Path) -> Vec<PinError> {
+    let archive = |archive: &Archive, missing: &Missing| {
+        empty(dir)?;
+        sources.alone(archive, || sources.archive(archive))?;
+        add_archive(nix, archive, missing, dir)
+    };
+    let results = match task {
+        Task::Debs(debs) => {
+            sources.debs(&debs.iter().map(|(deb, _)| *deb).collect::<Vec<_>>());
+            debs.iter()
+                .map(|(deb, missing)| archive(deb, missing))
+                .collect()
+        }
+        Task::Archive(item, missing) => vec![archive(item, missing)],
+        Task::Tree(item, missing) => vec![add_tree(nix, item, missing, sources, dir)],
+    };
+    results.into_iter().filter_map(Result::err).collect()
+}
+
+fn empty(dir: &Utf8Path) -> Result<(), PinError> {
     if dir.exists() {
         std::fs::remove_dir_all(dir).map_err(PinError::io("empty", dir))?;
     }
-    std::fs::create_dir_all(dir).map_err(PinError::io("create", dir))?;
-    match task {
-        Task::Debs(debs) => {
-            let absent: Vec<&Archive> = debs
-                .iter()
-                .map(|(archive, _)| *archive)
-                .filter(|archive| !cache::path(archive).exists())
-                .collect();
-            if !absent.is_empty() {
-                apt::download(&absent, dir)?;
-                for archive in absent {
-                    cache::adopt(archive, &dir.join(&archive.file))?;
-                }
-            }
-            debs.iter()
-                .try_for_each(|(archive, missing)| add_archive(nix, archive, missing, dir))
-        }
-        Task::Wheel(archive, missing) => {
-            if !cache::path(archive).exists() {
-                download_wheel(archive, dir)?;
-            }
-            add_archive(nix, archive, missing, dir)
-        }
-        Task::Tree(tree, missing) => {
-            let built = dir.join(&tree.name);
-            let whole = dir.join("archives");
-            for dir in [&built, &whole] {
-                std::fs::create_dir_all(dir).map_err(PinError::io("create", dir))?;
-            }
-            tree::build(&tree.sources, &built, &whole)?;
-            let added = nix.add_fixed(&built, true)?;
-            if added != missing.path {
-                let why = "its members are not the pinned ones".to_owned();
-                let help = "an index served another file than the pinned one: fetch again with another index".to_owned();
-                return Err(PinError::Download {
-                    name: tree.name.clone(),
-                    why,
-                    help,
-                });
-            }
-            Ok(())
-        }
-    }
+    std::fs::create_dir_all(dir).map_err(PinError::io("create", dir))
 }
 
-/// Downloads a wheel to the cache: by ranges, so that a killed run goes on where it ended, else through pip.
-fn download_wheel(archive: &Archive, dir: &Utf8Path) -> Result<(), PinError> {
-    let partial = cache::dir().join(PARTIAL).join(&archive.sha256);
-    if pip::resume(archive, &partial).is_ok() && cache::adopt(archive, &partial).is_ok() {
+/// Adds a tree to the store: from parts of its archives, else from whole ones.
+fn add_tree(
+    nix: &Nix,
+    tree: &Tree,
+    missing: &Missing,
+    sources: &Sources,
+    dir: &Utf8Path,
+) -> Result<(), PinError> {
+    let mut right = false;
+    for from in [tree::From::Parts, tree::From::Wholes] {
+        let built = dir.join(&tree.name);
+        empty(dir)?;
+        std::fs::create_dir(&built).map_err(PinError::io("create", &built))?;
+        tree::build(&tree.sources, from, sources, &built)?;
+        right = nix.add_fixed(&built, true)? == missing.path;
+        // Right or wrong, parts of archives are of no more use.
+        for source in &tree.sources {
+            sources.alone(&source.archive, || remove_parts(&source.archive))?;
+        }
+        if right {
+            break;
+        }
+    }
+    empty(dir)?;
+    if right {
         return Ok(());
     }
-    pip::download(archive, dir)?;
-    cache::adopt(archive, &dir.join(&archive.file))?;
-    // What ranges left is of no use any more.
-    let _ = std::fs::remove_file(&partial);
+    Err(PinError::Download {
+        name: tree.name.clone(),
+        why: "its archives match their pins, its members do not".to_owned(),
+        help: "this is a defect of kernel-builder, please report it".to_owned(),
+    })
+}
+
+/// Removes the parts of an archive that were downloaded for a tree.
+fn remove_parts(archive: &Archive) -> Result<(), PinError> {
+    let partial = cache::partial(archive);
+    let (Some(dir), Some(name)) = (partial.parent(), partial.file_name()) else {
+        return Ok(());
+    };
+    let entries = dir.read_dir_utf8().map_err(PinError::io("read", dir))?;
+    for entry in entries.flatten() {
+        if entry.file_name().starts_with(&format!("{name}-")) {
+            std::fs::remove_file(entry.path()).map_err(PinError::io("remove", entry.path()))?;
+        }
+    }
     Ok(())
 }
 
@@ -247,52 +268,37 @@ fn add_archive(
     })
 }
 
-/// The folder of unfinished downloads, held by one run at a time.
-struct Staging {
-    dir: Utf8PathBuf,
-    _lock: std::fs::File,
+/// The cache, held by one run at a time.
+struct Run {
+    sources: Sources,
+    /// Where workers unpack.
+    staging: Utf8PathBuf,
+    _lock: File,
 }
 
-impl Staging {
-    /// Waits for another run to end, then clears what an earlier, killed one left, less downloads that can go on.
-    fn open() -> Result<Self, PinError> {
+impl Run {
+    /// Waits for another run to end, then clears what an earlier, killed one was unpacking.
+    fn open(bar: &ProgressBar) -> Result<Self, PinError> {
         let cache = cache::dir();
         std::fs::create_dir_all(&cache).map_err(PinError::io("create", &cache))?;
         let path = cache.join("fetch.lock");
-        let lock = std::fs::File::create(&path).map_err(PinError::io("create", &path))?;
+        let lock = File::create(&path).map_err(PinError::io("create", &path))?;
         if lock.try_lock().is_err() {
             anstream::eprintln!("waiting for another fetch to end");
             lock.lock().map_err(PinError::io("lock", &path))?;
         }
-        let dir = cache.join("staging");
-        if dir.exists() {
-            std::fs::remove_dir_all(&dir).map_err(PinError::io("empty", &dir))?;
-        }
-        let partial = cache.join(PARTIAL);
-        for dir in [&dir, &partial] {
-            std::fs::create_dir_all(dir).map_err(PinError::io("create", dir))?;
-        }
-        Ok(Self { dir, _lock: lock })
-    }
-
-    /// Bytes of unfinished downloads.
-    fn bytes(&self) -> u64 {
-        // Files that hold more than one name are in the cache already.
-        let own = |metadata: &std::fs::Metadata| {
-            metadata.is_file() && std::os::unix::fs::MetadataExt::nlink(metadata) == 1
-        };
-        WalkDir::new(&self.dir)
-            .into_iter()
-            .flatten()
-            .filter_map(|entry| entry.metadata().ok())
-            .filter(own)
-            .map(|metadata| metadata.len())
-            .sum()
+        let staging = cache.join("staging");
+        empty(&staging)?;
+        let partial = cache.join("partial");
+        std::fs::create_dir_all(&partial).map_err(PinError::io("create", &partial))?;
+        Ok(Self {
+            sources: Sources::open(&cache.join("incoming"), bar.clone())?,
+            staging,
+            _lock: lock,
+        })
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

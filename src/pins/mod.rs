@@ -5,28 +5,35 @@ pub mod apt;
 pub mod cache;
 pub mod error;
 pub mod fetch;
+pub mod http;
 pub mod pip;
+pub mod ranges;
+pub mod sources;
 pub mod tree;
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 pub use self::error::PinError;
 use crate::library;
 
 /// What kind of package an archive is, which decides who fetches and who unpacks it.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// A Debian package, fetched by apt.
+    /// A Debian package: from apt, else by URL.
     Deb,
-    /// A Python wheel, fetched by pip.
+    /// A Python wheel: from pip's index, else by URL.
     Wheel,
+    /// An RPM package, by URL only.
+    Rpm,
+    /// Any other file, such as a tarball, by URL only.
+    File,
 }
 
-/// One file of a package index.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+/// One file of a package index or of a vendor.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Archive {
     pub kind: Kind,
@@ -38,12 +45,16 @@ pub struct Archive {
     pub file: String,
     /// Lower-case hex.
     pub sha256: String,
-    /// Bytes.
-    pub size: u64,
+    /// Bytes; some vendors do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// Where it is had without a package index, in order of preference.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub urls: Vec<String>,
 }
 
 /// Members of archives, as a tree of their own.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Tree {
     /// Store name.
@@ -52,29 +63,32 @@ pub struct Tree {
     pub sha256: String,
     /// Bytes of its files.
     pub size: u64,
+    /// Bytes that come over the network where an index serves parts of files; absent: about `size`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub download: Option<u64>,
     pub sources: Vec<Source>,
 }
 
 /// What a tree takes from one archive.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
     pub archive: Archive,
     pub take: Vec<Take>,
 }
 
-/// Members by name pattern (`*` is any run of characters but `/`).
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+/// Members by name pattern (`*` is any run of characters but `/`, `**` of any characters).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Take {
     pub glob: String,
     /// Where the one member that matches goes; absent: each keeps its path.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
 }
 
 /// The pins of one toolchain family: a file of nix/pins/<system>.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Family {
     pub family: String,
@@ -110,11 +124,12 @@ impl Pin {
         }
     }
 
-    /// Bytes to download. For a tree, what its members hold; whole archives only where an index cannot serve parts.
-    pub fn size(&self) -> u64 {
+    /// Bytes to download, if known. For a tree, what its members take; whole archives only where an index does not
+    /// serve parts.
+    pub fn download_size(&self) -> Option<u64> {
         match self {
             Pin::Archive(archive) => archive.size,
-            Pin::Tree(tree) => tree.size,
+            Pin::Tree(tree) => Some(tree.download.unwrap_or(tree.size)),
         }
     }
 }

@@ -1,36 +1,64 @@
 //! Trees: some members of archives, laid out as the store holds them (modes: 755 below bin/, else 644).
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek};
 use std::os::unix::fs::PermissionsExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use zip::ZipArchive;
 
-use super::{Archive, Kind, PinError, Source, Take, apt, cache, pip};
+use super::sources::Sources;
+use super::{Archive, Kind, PinError, Source, Take, cache};
 
-/// Builds a tree in `dir`, downloading as little as the indexes allow. `staging` takes whole archives.
+/// How the members of a wheel are had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum From {
+    /// By ranges where that is possible.
+    Parts,
+    /// Of whole archives, whose hashes are known.
+    Wholes,
+}
+
+/// Builds a tree in `dir`.
 ///
 /// # Errors
 /// Those of downloads and of archives that do not hold what is asked of them.
-pub fn build(sources: &[Source], dir: &Utf8Path, staging: &Utf8Path) -> Result<(), PinError> {
-    for source in sources {
-        let archive = &source.archive;
-        let cached = cache::path(archive);
-        if !cached.exists() {
-            let renames = source.take.iter().any(|take| take.to.is_some());
-            if archive.kind == Kind::Wheel && !renames && pip::members(source, dir).is_ok() {
-                continue;
-            }
-            // Ranges are an optimisation: any index serves whole files.
-            match archive.kind {
-                Kind::Deb => apt::download(&[archive], staging)?,
-                Kind::Wheel => pip::download(archive, staging)?,
-            }
-            cache::adopt(archive, &staging.join(&archive.file))?;
+pub fn build(
+    wanted: &[Source],
+    from: From,
+    sources: &Sources,
+    dir: &Utf8Path,
+) -> Result<(), PinError> {
+    wanted.iter().try_for_each(|source| {
+        sources.alone(&source.archive, || take_from(source, from, sources, dir))
+    })
+}
+
+fn take_from(
+    source: &Source,
+    from: From,
+    sources: &Sources,
+    dir: &Utf8Path,
+) -> Result<(), PinError> {
+    let Source { archive, take } = source;
+    if from == From::Parts
+        && archive.kind == Kind::Wheel
+        && !cache::path(archive).exists()
+        && let Some(size) = archive.size
+    {
+        let picked = sources
+            .members(archive, size, |name| taken(take, name).is_some())
+            .and_then(|mut wheel| {
+                pick_wheel(archive, &mut wheel, take, dir).map_err(|error| error.why())
+            });
+        match picked {
+            Ok(()) => return Ok(()),
+            // Parts are an optimisation: any index serves whole files.
+            Err(why) => sources.note_whole(archive, &why),
         }
-        unpack(archive, &cached, &source.take, dir)?;
     }
-    Ok(())
+    let file = sources.archive(archive)?;
+    unpack(archive, &file, take, dir)
 }
 
 fn unpack(
@@ -39,58 +67,85 @@ fn unpack(
     take: &[Take],
     dir: &Utf8Path,
 ) -> Result<(), PinError> {
-    let failed = |why: String| PinError::Unpack {
-        file: archive.file.clone(),
-        why,
-        help: "the file matches its pin, so this is a defect of kernel-builder: please report it",
-    };
-    let mut found = 0;
-    let mut keep = |name: &str, content: &mut dyn Read| -> std::io::Result<()> {
-        let Some(take) = take.iter().find(|take| matches(&take.glob, name)) else {
-            return Ok(());
-        };
-        found += 1;
-        write(&dir.join(take.to.as_deref().unwrap_or(name)), content)
-    };
+    let failed = |why: &dyn std::fmt::Display| defect(archive, why);
     let opened = File::open(file).map_err(PinError::io("open", file))?;
     match archive.kind {
         Kind::Wheel => {
-            let mut wheel =
-                zip::ZipArchive::new(opened).map_err(|error| failed(error.to_string()))?;
-            for index in 0..wheel.len() {
-                let mut member = wheel
-                    .by_index(index)
-                    .map_err(|error| failed(error.to_string()))?;
-                if member.is_file() {
-                    let name = member
-                        .name()
-                        .map_err(|error| failed(error.to_string()))?
-                        .into_owned();
-                    keep(&name, &mut member).map_err(|error| failed(error.to_string()))?;
-                }
-            }
+            let mut wheel = ZipArchive::new(opened).map_err(|error| failed(&error))?;
+            pick_wheel(archive, &mut wheel, take, dir)
         }
         Kind::Deb => {
-            let data = deb_data(opened).map_err(|error| failed(error.to_string()))?;
-            let mut tar = tar::Archive::new(&data[..]);
-            for entry in tar.entries().map_err(|error| failed(error.to_string()))? {
-                let mut entry = entry.map_err(|error| failed(error.to_string()))?;
-                let path = entry
-                    .path()
-                    .map_err(|error| failed(error.to_string()))?
-                    .to_string_lossy()
-                    .into_owned();
-                if entry.header().entry_type().is_file() {
-                    keep(path.trim_start_matches("./"), &mut entry)
-                        .map_err(|error| failed(error.to_string()))?;
-                }
-            }
+            let data = deb_data(opened).map_err(|error| failed(&error))?;
+            pick_tar(archive, &data, take, dir)
+        }
+        Kind::Rpm | Kind::File => Err(failed(
+            &"trees are taken from wheels and Debian packages only",
+        )),
+    }
+}
+
+fn pick_wheel(
+    archive: &Archive,
+    wheel: &mut ZipArchive<impl Read + Seek>,
+    take: &[Take],
+    dir: &Utf8Path,
+) -> Result<(), PinError> {
+    let failed = |why: &dyn std::fmt::Display| defect(archive, why);
+    let mut found = 0;
+    for index in 0..wheel.len() {
+        let entry = wheel.by_index_data(index).map_err(|error| failed(&error))?;
+        let name = entry.name().map_err(|error| failed(&error))?.into_owned();
+        // NB: only wanted members may be opened: of a remote wheel, the others are not here.
+        if let Some(target) = taken(take, &name)
+            && entry.is_file()
+        {
+            let mut member = wheel.by_index(index).map_err(|error| failed(&error))?;
+            write(&dir.join(target), &mut member).map_err(|error| failed(&error))?;
+            found += 1;
         }
     }
+    some(archive, found)
+}
+
+fn pick_tar(archive: &Archive, data: &[u8], take: &[Take], dir: &Utf8Path) -> Result<(), PinError> {
+    let failed = |why: &dyn std::fmt::Display| defect(archive, why);
+    let mut found = 0;
+    let mut tar = tar::Archive::new(data);
+    for entry in tar.entries().map_err(|error| failed(&error))? {
+        let mut entry = entry.map_err(|error| failed(&error))?;
+        let path = entry.path().map_err(|error| failed(&error))?;
+        let name = path.to_string_lossy().trim_start_matches("./").to_owned();
+        if let Some(target) = taken(take, &name)
+            && entry.header().entry_type().is_file()
+        {
+            write(&dir.join(target), &mut entry).map_err(|error| failed(&error))?;
+            found += 1;
+        }
+    }
+    some(archive, found)
+}
+
+fn some(archive: &Archive, found: usize) -> Result<(), PinError> {
     if found == 0 {
-        return Err(failed("it holds none of the wanted members".to_owned()));
+        return Err(defect(archive, &"it holds none of the wanted members"));
     }
     Ok(())
+}
+
+fn defect(archive: &Archive, why: &dyn std::fmt::Display) -> PinError {
+    PinError::Unpack {
+        file: archive.file.clone(),
+        why: why.to_string(),
+        help: "the file matches its pin, so this is a defect of kernel-builder: please report it",
+    }
+}
+
+/// Where a member goes, if it is wanted.
+fn taken<'a>(take: &'a [Take], name: &'a str) -> Option<&'a str> {
+    // Names come from an archive: none may lead out of the tree.
+    let inside = !name.starts_with('/') && name.split('/').all(|part| part != "..");
+    let take = take.iter().find(|take| matches(&take.glob, name))?;
+    inside.then(|| take.to.as_deref().unwrap_or(name))
 }
 
 /// The uncompressed data.tar of a Debian package.
@@ -122,17 +177,21 @@ fn write(path: &Utf8PathBuf, content: &mut dyn Read) -> std::io::Result<()> {
     }))
 }
 
-/// Whether a pattern in which `*` stands for any run of characters but `/` matches a whole name.
-fn matches(glob: &str, name: &str) -> bool {
-    match glob.split_once('*') {
-        None => glob == name,
-        Some((prefix, rest)) => name.strip_prefix(prefix).is_some_and(|tail| {
-            let reach = tail.find('/').unwrap_or(tail.len());
-            (0..=reach)
-                .filter(|&at| tail.is_char_boundary(at))
-                .any(|at| matches(rest, &tail[at..]))
-        }),
-    }
+/// Whether a pattern matches a whole name: `*` stands for any run of characters but `/`, `**` for any run at all.
+pub fn matches(glob: &str, name: &str) -> bool {
+    let Some((prefix, rest)) = glob.split_once('*') else {
+        return glob == name;
+    };
+    let Some(tail) = name.strip_prefix(prefix) else {
+        return false;
+    };
+    let (rest, reach) = match rest.strip_prefix('*') {
+        Some(rest) => (rest, tail.len()),
+        None => (rest, tail.find('/').unwrap_or(tail.len())),
+    };
+    (0..=reach)
+        .filter(|&at| tail.is_char_boundary(at))
+        .any(|at| matches(rest, &tail[at..]))
 }
 
 #[cfg(test)]
@@ -154,5 +213,17 @@ mod tests {
             "nvidia/cu13/include/cublas.hpp"
         ));
         assert!(matches("bin/bash-static", "bin/bash-static"));
+    }
+
+    #[test]
+    fn double_stars_cross_folders() {
+        assert!(matches(
+            "torch/include/**",
+            "torch/include/ATen/core/Tensor.h"
+        ));
+        assert!(matches("torch/include/**", "torch/include/a.h"));
+        assert!(matches("torch/**.h", "torch/include/a.h"));
+        assert!(!matches("torch/**.h", "torch/include/a.cuh"));
+        assert!(!matches("torch/include/**", "torch/lib/libc10.so"));
     }
 }

@@ -1,0 +1,342 @@
+//! Files by URL: with the proxies and certificates of the environment, in parts, and from where an earlier try ended.
+//! Not what the files are; whoever asks checks their hash.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use camino::Utf8Path;
+use ureq::ResponseExt;
+use ureq::tls::{Certificate, PemItem, TlsConfig, parse_pem};
+
+/// Tries in a row that bring nothing new before a source is given up.
+const TRIES: u32 = 4;
+
+/// A try that brings this many bytes does not count as failed.
+const PROGRESS: u64 = 1 << 20;
+
+/// Bytes of the largest page of an index; those of large projects have a few million.
+const LARGEST_PAGE: u64 = 1 << 27;
+
+/// Bytes that this process received, for progress and reports.
+pub static RECEIVED: AtomicU64 = AtomicU64::new(0);
+
+/// Why an URL gave nothing.
+#[derive(Debug)]
+pub enum Failure {
+    /// Another try may succeed: the connection broke or stood still, the server is busy.
+    Passing(String),
+    /// Another try would end the same.
+    Lasting(String),
+    /// The server has another file than the wanted one.
+    Foreign(String),
+}
+
+impl Failure {
+    /// In words, without the URL.
+    pub fn why(self) -> String {
+        match self {
+            Failure::Passing(why) | Failure::Lasting(why) | Failure::Foreign(why) => why,
+        }
+    }
+}
+
+/// Which bytes of a file are wanted.
+#[derive(Clone, Copy, Debug)]
+pub enum Part {
+    /// All of it, which are so many if known.
+    Whole(Option<u64>),
+    /// From the first to before the second, of a file with so many bytes.
+    Span(u64, u64, u64),
+}
+
+impl Part {
+    fn first(self) -> u64 {
+        match self {
+            Part::Whole(_) => 0,
+            Part::Span(first, _, _) => first,
+        }
+    }
+
+    /// Bytes, if known.
+    fn size(self) -> Option<u64> {
+        match self {
+            Part::Whole(size) => size,
+            Part::Span(first, end, _) => Some(end - first),
+        }
+    }
+
+    /// Bytes of the file that it is part of, if known.
+    fn of(self) -> Option<u64> {
+        match self {
+            Part::Whole(size) => size,
+            Part::Span(_, _, of) => Some(of),
+        }
+    }
+}
+
+/// A well-behaved HTTP client.
+#[derive(Debug)]
+pub struct Client {
+    agent: ureq::Agent,
+}
+
+/// A page of an index.
+pub struct Page {
+    /// After redirects.
+    pub url: String,
+    pub content_type: String,
+    pub text: String,
+}
+
+impl Client {
+    /// `certificates`: a PEM file instead of the system's; `proxy`: instead of the environment's.
+    ///
+    /// # Errors
+    /// In words: the certificates cannot be read, the proxy is no URL.
+    pub fn new(certificates: Option<&Utf8Path>, proxy: Option<&str>) -> Result<Self, String> {
+        let stall = stall();
+        let proxy = match proxy {
+            Some(proxy) => Some(
+                ureq::Proxy::new(proxy)
+                    .map_err(|error| format!("pip's proxy {proxy} is not usable: {error}"))?,
+            ),
+            None => ureq::Proxy::try_from_env(),
+        };
+        let roots = match certificates {
+            Some(path) => certificates_of(path)?,
+            // Follows SSL_CERT_FILE and SSL_CERT_DIR.
+            None => rustls_native_certs::load_native_certs()
+                .certs
+                .iter()
+                .map(|certificate| Certificate::from_der(certificate).to_owned())
+                .collect(),
+        };
+        let agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .proxy(proxy)
+            .tls_config(TlsConfig::builder().root_certs(roots.into()).build())
+            .timeout_resolve(Some(stall))
+            .timeout_connect(Some(stall))
+            .timeout_recv_response(Some(stall))
+            .timeout_per_read(Some(stall))
+            .timeout_per_write(Some(stall))
+            .user_agent(concat!("kernel-builder/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .new_agent();
+        Ok(Self { agent })
+    }
+
+    /// A page as text.
+    ///
+    /// # Errors
+    /// After some tries.
+    pub fn page(&self, url: &str, accept: &str) -> Result<Page, Failure> {
+        let once = || {
+            let mut answer = self
+                .agent
+                .get(url)
+                .header("Accept", accept)
+                .call()
+                .map_err(failure)?;
+            check_status(answer.status().as_u16())?;
+            let content_type = answer.headers().get("content-type");
+            let content_type = content_type.and_then(|value| value.to_str().ok());
+            Ok(Page {
+                content_type: content_type.unwrap_or_default().to_owned(),
+                url: answer.get_uri().to_string(),
+                text: answer
+                    .body_mut()
+                    .with_config()
+                    .limit(LARGEST_PAGE)
+                    .read_to_string()
+                    .map_err(failure)?,
+            })
+        };
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match once() {
+                Err(Failure::Passing(_)) if tries < TRIES => pause(tries),
+                result => return result,
+            }
+        }
+    }
+
+    /// Downloads a part of a file to `target`, from where an earlier try or run ended. What came stays, whatever
+    /// happens.
+    ///
+    /// # Errors
+    /// After some tries without progress; at once if the server has another file, or no parts where one is wanted.
+    pub fn download(&self, url: &str, part: Part, target: &Utf8Path) -> Result<(), Failure> {
+        let mut tries = 0;
+        loop {
+            let before = length(target);
+            match self.attempt(url, part, target) {
+                Err(Failure::Passing(why)) => {
+                    tries += 1;
+                    if length(target) >= before + PROGRESS {
+                        tries = 0;
+                    } else if tries >= TRIES {
+                        return Err(Failure::Passing(format!("{why} ({TRIES} tries)")));
+                    }
+                    pause(tries);
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn attempt(&self, url: &str, part: Part, target: &Utf8Path) -> Result<(), Failure> {
+        let disk = |error: std::io::Error| Failure::Lasting(format!("{target}: {error}"));
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(target)
+            .map_err(disk)?;
+        let mut have = length(target);
+        if part.size().is_some_and(|size| have > size) {
+            file.set_len(0).map_err(disk)?;
+            have = 0;
+        }
+        if part.size() == Some(have) {
+            return Ok(());
+        }
+
+        let start = part.first() + have;
+        let mut request = self.agent.get(url);
+        let ranged = start > 0 || matches!(part, Part::Span(..));
+        if ranged {
+            let last = match part {
+                Part::Span(_, end, _) => (end - 1).to_string(),
+                Part::Whole(_) => String::new(),
+            };
+            request = request.header("Range", format!("bytes={start}-{last}"));
+        }
+        let mut answer = request.call().map_err(failure)?;
+        let header = |name| {
+            let value = answer.headers().get(name)?;
+            value.to_str().ok().map(str::to_owned)
+        };
+        let announced: Option<u64> = header("content-length").and_then(|value| value.parse().ok());
+        match answer.status().as_u16() {
+            206 => {
+                let range = header("content-range").unwrap_or_default();
+                let of = part.of().map_or("".to_owned(), |of| of.to_string());
+                let begins = range.starts_with(&format!("bytes {start}-"));
+                let total = range.rsplit('/').next().unwrap_or_default();
+                if !begins || !(of.is_empty() || total == "*" || total == of) {
+                    return Err(Failure::Foreign(format!(
+                        "it answers with `{range}` when asked for a file of {of} bytes from {start}"
+                    )));
+                }
+            }
+            200 if matches!(part, Part::Span(..)) => {
+                return Err(Failure::Lasting(
+                    "it does not serve parts of files".to_owned(),
+                ));
+            }
+            200 => {
+                if let (Some(size), Some(announced)) = (part.size(), announced)
+                    && size != announced
+                {
+                    return Err(Failure::Foreign(format!(
+                        "its file has {announced} bytes, the pinned one {size}"
+                    )));
+                }
+                file.set_len(0).map_err(disk)?;
+                have = 0;
+            }
+            // Nothing is left of a file whose size is not known: its hash will tell.
+            416 if have > 0 && part.size().is_none() => return Ok(()),
+            416 if have > 0 => {
+                file.set_len(0).map_err(disk)?;
+                return Err(Failure::Passing("its file is shorter".to_owned()));
+            }
+            status => check_status(status)?,
+        }
+        let size = part
+            .size()
+            .or_else(|| announced.map(|rest| have + rest))
+            .unwrap_or(u64::MAX);
+        have += copy(
+            &mut answer.body_mut().as_reader().take(size - have),
+            &mut file,
+            target,
+        )?;
+        if size != u64::MAX && have < size {
+            return Err(Failure::Passing(format!(
+                "it ended after {have} of {size} bytes"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Seconds without a byte after which a download is tried again: `KERNEL_BUILDER_STALL_SECONDS`, else 30.
+pub fn stall() -> Duration {
+    let seconds = std::env::var("KERNEL_BUILDER_STALL_SECONDS").ok();
+    let seconds = seconds.and_then(|text| text.parse().ok());
+    Duration::from_secs(seconds.filter(|seconds| *seconds > 0).unwrap_or(30))
+}
+
+/// Copies what comes, so that it is on disk when the rest does not.
+fn copy(body: &mut dyn Read, file: &mut File, target: &Utf8Path) -> Result<u64, Failure> {
+    let mut buffer = vec![0; 1 << 16];
+    let mut copied = 0;
+    loop {
+        let count = match body.read(&mut buffer) {
+            Ok(0) => return Ok(copied),
+            Ok(count) => count,
+            Err(error) => return Err(failure(ureq::Error::from(error))),
+        };
+        file.write_all(&buffer[..count])
+            .map_err(|error| Failure::Lasting(format!("{target}: {error}")))?;
+        copied += count as u64;
+        RECEIVED.fetch_add(count as u64, Ordering::Relaxed);
+    }
+}
+
+fn check_status(status: u16) -> Result<(), Failure> {
+    let why = format!("it answers with status {status}");
+    match status {
+        200..300 => Ok(()),
+        408 | 425 | 429 | 500.. => Err(Failure::Passing(why)),
+        _ => Err(Failure::Lasting(why)),
+    }
+}
+
+fn failure(error: ureq::Error) -> Failure {
+    match error {
+        ureq::Error::Timeout(_) => {
+            Failure::Passing(format!("nothing came for {} s", stall().as_secs()))
+        }
+        ureq::Error::Io(_)
+        | ureq::Error::ConnectionFailed
+        | ureq::Error::HostNotFound
+        | ureq::Error::Protocol(_) => Failure::Passing(error.to_string()),
+        error => Failure::Lasting(error.to_string()),
+    }
+}
+
+fn certificates_of(path: &Utf8Path) -> Result<Vec<Certificate<'static>>, String> {
+    let pem =
+        std::fs::read(path).map_err(|error| format!("pip's certificates in {path}: {error}"))?;
+    let items = parse_pem(&pem).filter_map(Result::ok);
+    Ok(items
+        .filter_map(|item| match item {
+            PemItem::Certificate(certificate) => Some(certificate),
+            _ => None,
+        })
+        .collect())
+}
+
+fn length(file: &Utf8Path) -> u64 {
+    std::fs::metadata(file).map_or(0, |metadata| metadata.len())
+}
+
+/// Longer after each try.
+fn pause(tries: u32) {
+    std::thread::sleep(Duration::from_millis(250) * tries.pow(2).min(16));
+}

@@ -1,0 +1,293 @@
+//! Where archives come from when neither the store nor the cache has them: the machine's package indexes, then the URLs
+//! of their pins, in order, each from where an earlier run ended.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use indicatif::ProgressBar;
+use walkdir::WalkDir;
+use zip::ZipArchive;
+
+use super::http::{Client, Failure, Part, RECEIVED};
+use super::pip::{Indexes, without_password};
+use super::ranges::{self, Remote};
+use super::{Archive, Kind, PinError, apt, cache, pip};
+
+/// For failures of which nothing better is known.
+const HELP: &str = "check the network; then run the command again: what was fetched is kept";
+
+/// The sources of one run.
+pub struct Sources {
+    /// Where apt and pip put their files.
+    incoming: Utf8PathBuf,
+    pip: OnceLock<Result<Indexes, PinError>>,
+    urls: OnceLock<Result<Client, String>>,
+    /// By sha256: an archive is downloaded once, however many pins need it.
+    locks: Mutex<BTreeMap<String, Arc<Mutex<()>>>>,
+    bar: ProgressBar,
+}
+
+impl Sources {
+    /// `incoming` is a folder of the cache, held by this run. What a killed run left in it is kept.
+    ///
+    /// # Errors
+    /// `PinError::Io`
+    pub fn open(incoming: &Utf8Path, bar: ProgressBar) -> Result<Self, PinError> {
+        for dir in [incoming.join("apt"), incoming.join("pip")] {
+            std::fs::create_dir_all(&dir).map_err(PinError::io("create", &dir))?;
+        }
+        Ok(Self {
+            incoming: incoming.to_owned(),
+            pip: OnceLock::new(),
+            urls: OnceLock::new(),
+            locks: Mutex::new(BTreeMap::new()),
+            bar,
+        })
+    }
+
+    /// Does something with an archive while nobody else downloads it.
+    pub fn alone<T>(&self, archive: &Archive, action: impl FnOnce() -> T) -> T {
+        let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = Arc::clone(locks.entry(archive.sha256.clone()).or_default());
+        drop(locks);
+        let _held = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        action()
+    }
+
+    /// Bytes that apt and pip have fetched and that are not in the cache yet.
+    pub fn incoming_bytes(&self) -> u64 {
+        let files = WalkDir::new(&self.incoming).into_iter().flatten();
+        files
+            .filter_map(|entry| entry.metadata().ok())
+            .filter(std::fs::Metadata::is_file)
+            .map(|metadata| metadata.len())
+            .sum()
+    }
+
+    /// An archive in the cache, downloaded if it is not there. To be called `alone`.
+    ///
+    /// # Errors
+    /// With what each source said.
+    pub fn archive(&self, archive: &Archive) -> Result<Utf8PathBuf, PinError> {
+        let cached = cache::path(archive);
+        if cached.exists() {
+            return Ok(cached);
+        }
+        let mut tried = Vec::new();
+        match archive.kind {
+            Kind::Wheel => {
+                let (indexed, foreign) = self.from_index(archive);
+                match indexed {
+                    Ok(path) => return Ok(path),
+                    Err(error) => tried.push(("pip's index".to_owned(), error)),
+                }
+                // pip would fetch the same file again.
+                if !foreign {
+                    match self.from_pip(archive) {
+                        Ok(path) => return Ok(path),
+                        Err(error) => tried.push(("pip".to_owned(), error)),
+                    }
+                }
+            }
+            Kind::Deb => match self.from_apt(&[archive]) {
+                Ok(()) => return Ok(cached),
+                Err(error) => tried.push(("apt".to_owned(), error)),
+            },
+            Kind::Rpm | Kind::File => {}
+        }
+        for url in &archive.urls {
+            match self.from_url(archive, url) {
+                Ok(path) => return Ok(path),
+                Err(error) => tried.push((without_password(url), error)),
+            }
+        }
+        Err(failed(&archive.file, tried))
+    }
+
+    /// Debian packages in the cache, all at once: apt opens its lists only once. Those that apt does not have are left
+    /// to `archive`.
+    pub fn debs(&self, archives: &[&Archive]) {
+        let absent: Vec<&Archive> = archives
+            .iter()
+            .copied()
+            .filter(|archive| !cache::path(archive).exists())
+            .collect();
+        if !absent.is_empty() {
+            // What failed is tried, and reported, one by one.
+            let _ = self.from_apt(&absent);
+        }
+    }
+
+    /// A wheel of `size` bytes on its index, with the wanted members here. To be called `alone`.
+    ///
+    /// # Errors
+    /// Why the whole wheel must be downloaded.
+    pub fn members(
+        &self,
+        archive: &Archive,
+        size: u64,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<ZipArchive<Remote<'_>>, String> {
+        let indexes = self.indexes().map_err(PinError::why)?;
+        let url = indexes.find(archive)?;
+        let remote = Remote::new(&indexes.client, url, size, &cache::partial(archive));
+        ranges::open(remote, wanted).map_err(|error| error.to_string())
+    }
+
+    /// Says that more must be downloaded than was promised.
+    pub fn note_whole(&self, archive: &Archive, why: &str) {
+        let megabytes = archive.size.unwrap_or_default() as f64 / 1e6;
+        self.bar.inc_length(archive.size.unwrap_or_default());
+        self.bar.suspend(|| {
+            anstream::eprintln!(
+                "parts of {} could not be had ({why}): downloading all of it, {megabytes:.0} MB",
+                archive.file
+            );
+        });
+    }
+
+    /// Takes what a killed run had finished, and removes what is of no use.
+    ///
+    /// # Errors
+    /// `PinError::Io`
+    pub fn recover(&self, archives: &[&Archive]) -> Result<(), PinError> {
+        for entry in WalkDir::new(&self.incoming)
+            .min_depth(2)
+            .contents_first(true)
+            .into_iter()
+            .flatten()
+        {
+            let Some(path) = Utf8Path::from_path(entry.path()) else {
+                continue;
+            };
+            let wanted = archives
+                .iter()
+                .find(|archive| path.file_name() == Some(archive.file.as_str()));
+            if entry.file_type().is_dir() {
+                // Not empty if something is kept.
+                let _ = std::fs::remove_dir(path);
+            } else if let Some(archive) = wanted
+                && cache::sha256_of_file(path)? == archive.sha256
+            {
+                cache::adopt(archive, path)?;
+            } else {
+                std::fs::remove_file(path).map_err(PinError::io("remove", path))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// From pip's index, but without pip, which cannot go on where it ended. Also tells whether the index has another
+    /// file of that name.
+    fn from_index(&self, archive: &Archive) -> (Result<Utf8PathBuf, PinError>, bool) {
+        let indexes = match self.indexes() {
+            Ok(indexes) => indexes,
+            Err(error) => return (Err(download(archive, error.why())), false),
+        };
+        match indexes.find(archive) {
+            Ok(url) => self.from(&indexes.client, archive, &url),
+            Err(why) => (Err(download(archive, why)), false),
+        }
+    }
+
+    fn from_pip(&self, archive: &Archive) -> Result<Utf8PathBuf, PinError> {
+        let dir = self.incoming.join("pip").join(&archive.sha256);
+        std::fs::create_dir_all(&dir).map_err(PinError::io("create", &dir))?;
+        pip::download(archive, &dir)?;
+        let path = self.adopt_incoming(archive, &dir.join(&archive.file))?;
+        let _ = std::fs::remove_dir_all(&dir);
+        Ok(path)
+    }
+
+    fn from_apt(&self, archives: &[&Archive]) -> Result<(), PinError> {
+        let dir = self.incoming.join("apt");
+        let result = apt::download(archives, &dir);
+        // Some may be there although others are not.
+        for archive in archives {
+            let file = dir.join(&archive.file);
+            if file.exists() {
+                let adopted = self.adopt_incoming(archive, &file);
+                if result.is_ok() {
+                    adopted?;
+                }
+            }
+        }
+        result
+    }
+
+    fn from_url(&self, archive: &Archive, url: &str) -> Result<Utf8PathBuf, PinError> {
+        let client = self.urls.get_or_init(|| Client::new(None, None));
+        match client {
+            Ok(client) => self.from(client, archive, url).0,
+            Err(why) => Err(download(archive, why.clone())),
+        }
+    }
+
+    /// From one URL. Also tells whether another file than the pinned one is there.
+    fn from(
+        &self,
+        client: &Client,
+        archive: &Archive,
+        url: &str,
+    ) -> (Result<Utf8PathBuf, PinError>, bool) {
+        let partial = cache::partial(archive);
+        // What an earlier run left may be of another source: if the whole is wrong, once more from the start.
+        let mut resumed = partial.exists();
+        loop {
+            match client.download(url, Part::Whole(archive.size), &partial) {
+                Ok(()) => match cache::adopt(archive, &partial) {
+                    Err(PinError::Hash { .. }) if resumed => resumed = false,
+                    Err(error) => {
+                        let foreign = matches!(error, PinError::Hash { .. });
+                        return (Err(error), foreign);
+                    }
+                    Ok(path) => return (Ok(path), false),
+                },
+                Err(failure) => {
+                    let foreign = matches!(failure, Failure::Foreign(_));
+                    return (Err(download(archive, failure.why())), foreign);
+                }
+            }
+        }
+    }
+
+    fn adopt_incoming(&self, archive: &Archive, file: &Utf8Path) -> Result<Utf8PathBuf, PinError> {
+        let size = std::fs::metadata(file).map_or(0, |metadata| metadata.len());
+        let path = cache::adopt(archive, file)?;
+        RECEIVED.fetch_add(size, std::sync::atomic::Ordering::Relaxed);
+        Ok(path)
+    }
+
+    fn indexes(&self) -> Result<&Indexes, &PinError> {
+        self.pip.get_or_init(Indexes::of_pip).as_ref()
+    }
+}
+
+fn download(archive: &Archive, why: String) -> PinError {
+    PinError::Download {
+        name: archive.file.clone(),
+        why,
+        help: HELP.to_owned(),
+    }
+}
+
+/// One error of what all sources said.
+fn failed(file: &str, mut tried: Vec<(String, PinError)>) -> PinError {
+    if tried.len() == 1 {
+        return tried.remove(0).1;
+    }
+    let lines: Vec<String> = tried
+        .iter()
+        .map(|(source, error)| format!("\n  {source}: {}", error.why()))
+        .collect();
+    PinError::Download {
+        name: file.to_owned(),
+        why: if lines.is_empty() {
+            "its pin names no source".to_owned()
+        } else {
+            format!("no source has it{}", lines.concat())
+        },
+        help: HELP.to_owned(),
+    }
+}
