@@ -245,6 +245,6 @@ impl Kernel {
     /// Everything that is compiled: the binding, then the sections.
     pub fn units(&self) -> impl Iterator<Item = (&Utf8Path, Language)> {
         let sections = self.sections.iter().flat_map(Section::units);
-        source::units(self.framework.src()).chain(sections)
+        self.framework.units().chain(sections)
     }
 }
