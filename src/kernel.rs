@@ -56,7 +56,7 @@ pub struct Kernel {
     pub upstream: Option<GitUrl>,
     /// The sources of this kernel.
     pub source: Option<GitUrl>,
-    /// What it runs on; never empty. Each has a section, or the kernel is Python-only.
+    /// What it runs on; never empty. Those without a section get the Python files alone.
     pub backends: BTreeSet<Backend>,
     /// Where the kernel is published.
     pub hub: Hub,
