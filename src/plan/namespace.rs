@@ -166,5 +166,12 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(Namespace::of_torch(text), expected, "{text}");
         }
+        for (text, expected) in [
+            ("// TVM_FFI_EXTENSION_NAME", None),
+            ("TVM_FFI_EXTENSION_NAME", Compiled),
+            ("TVM_FFI_DLL_EXPORT_TYPED_FUNC(relu, relu)", None),
+        ] {
+            assert_eq!(Namespace::of_tvm_ffi(text), expected, "{text}");
+        }
     }
 }
