@@ -3,4 +3,6 @@
   genFlakeOutputs = import ./genFlakeOutputs.nix;
   kernel = import ./kernel.nix;
   torchExtension = import ./torchExtension.nix;
+  torchNoarch = import ./torchNoarch.nix;
+  tvmFfiExtension = import ./tvmFfiExtension.nix;
 }

@@ -7,7 +7,7 @@
   : The kernel's name.
 
   `variants`
-  : A list of what `torchExtension` returns.
+  : A list of what `torchExtension`, `torchNoarch` and `tvmFfiExtension` return.
 
   # Result
 

@@ -4,10 +4,10 @@
 
   # Inputs
 
-  The kernel (`name`, `root`, `manifest`), then the variant; nix/kernel/torch-extension.nix describes each attribute.
+  The kernel (`name`, `root`, `manifest`), then the variant; nix/kernel/extension.nix describes each attribute.
 
   # Result
 
   The variant's name, system and derivations: `package` (what is shipped), `library` and `objects` (what it is made of).
 */
-import ../nix/kernel/torch-extension.nix
+import ../nix/kernel/extension.nix (import ../nix/kernel/frameworks.nix).torch

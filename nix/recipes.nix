@@ -12,8 +12,9 @@ in
   toolchain =
     {
       host,
-      python,
-      torch,
+      python ? null,
+      torch ? null,
+      tvm-ffi ? null,
       cuda ? null,
     }:
     let
@@ -24,14 +25,26 @@ in
     in
     {
       host = hostTools;
-      python = import ./toolchains/python.nix {
-        name = python;
-        inherit pins run;
-      };
-      torch = import ./toolchains/torch.nix {
-        name = torch;
-        inherit pins run;
-      };
+      python =
+        if python == null then
+          null
+        else
+          import ./toolchains/python.nix {
+            name = python;
+            inherit pins run;
+          };
+      # Headers and libraries of what binds the kernel to Python: torch or tvm-ffi.
+      framework =
+        if torch != null then
+          import ./toolchains/torch.nix {
+            name = torch;
+            inherit pins run;
+          }
+        else
+          import ./toolchains/tvm-ffi.nix {
+            name = tvm-ffi;
+            inherit pins;
+          };
       cuda =
         if cuda == null then
           null

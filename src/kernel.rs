@@ -56,7 +56,7 @@ pub struct Kernel {
     pub upstream: Option<GitUrl>,
     /// The sources of this kernel.
     pub source: Option<GitUrl>,
-    /// What it runs on; never empty. Each has a section, or the kernel is Python-only.
+    /// What it runs on; never empty. Those without a section get the Python files alone.
     pub backends: BTreeSet<Backend>,
     /// Where the kernel is published.
     pub hub: Hub,
@@ -245,6 +245,6 @@ impl Kernel {
     /// Everything that is compiled: the binding, then the sections.
     pub fn units(&self) -> impl Iterator<Item = (&Utf8Path, Language)> {
         let sections = self.sections.iter().flat_map(Section::units);
-        source::units(self.framework.src()).chain(sections)
+        self.framework.units().chain(sections)
     }
 }

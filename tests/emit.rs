@@ -83,6 +83,16 @@ fn img2gray_is_golden() {
     golden("img2gray");
 }
 
+#[test]
+fn relu_tvm_ffi_is_golden() {
+    golden("relu-tvm-ffi");
+}
+
+#[test]
+fn silu_and_mul_is_golden() {
+    golden("silu-and-mul");
+}
+
 /// An emitted string is that string to Nix, also after the formatter has had its way with it. (Nix turns a raw carriage
 /// return into a newline and reads `${`; other control characters it takes, and its JSON escapes them.)
 #[test]
@@ -133,7 +143,7 @@ name = "sample"
 edition = 5
 version = 9223372036854775807
 license = {name}
-backends = ["cpu", "cuda"]
+backends = ["cpu", "cuda", "tpu"]
 kernel-depends = [{{ repo-id = "a/b", revision = {name} }}]
 
 [torch]
@@ -179,18 +189,19 @@ cxx-flags = {list}
         "import (/. + {}) {{ kernelBuilder = {{
             kernel = kernel: kernel;
             torchExtension = common: variant: variant // {{ inherit (common) name manifest; }};
+            torchNoarch = common: variant: variant // {{ inherit (common) name manifest; }};
         }}; }}",
         string(kernel.root.join("build.nix").as_str())
     ));
-    let mut expected = serde_json::to_value(&plan).expect("JSON");
-    let manifest = expected
-        .as_object_mut()
-        .and_then(|plan| plan.remove("manifest"));
-    for variant in expected["variants"].as_array_mut().expect("a list") {
+    let expected = serde_json::to_value(&plan).expect("JSON");
+    let list = |name: &str| expected[name].as_array().expect("a list").clone();
+    let mut variants = [list("variants"), list("noarch")].concat();
+    assert_eq!(variants.len(), 3);
+    for variant in &mut variants {
         variant["name"] = json!("sample");
-        variant["manifest"] = manifest.clone().expect("a hash");
+        variant["manifest"] = expected["manifest"].clone();
     }
-    assert_eq!(back, expected);
+    assert_eq!(back, json!({ "name": "sample", "variants": variants }));
 
     // The plan in turn holds what build.toml says.
     let flags = |variant: usize, component: usize| -> Vec<&Value> {

@@ -11,7 +11,7 @@ use kernel_builder::emit::nix::string;
 use kernel_builder::kernel::Kernel;
 use kernel_builder::matrix::{matrix, table};
 use kernel_builder::pins::{Family, Pin};
-use kernel_builder::plan::{Namespace, Plan, PlanError, UnitGroup, VariantPlan, plan};
+use kernel_builder::plan::{Namespace, NoarchPlan, Plan, PlanError, UnitGroup, VariantPlan, plan};
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -58,14 +58,145 @@ fn gencode(variant: &VariantPlan, component: &str) -> Vec<String> {
 }
 
 #[test]
-fn relu() {
-    let relu = Utf8Path::new(REPOSITORY).join("examples/relu");
-    let kernel = Kernel::load(&relu).expect("an example").kernel;
-    let plan = plan(&kernel, &matrix(&kernel, table()), table()).expect("a plan");
-    assert!(plan.notes.is_empty(), "{:?}", plan.notes);
-    for variant in &plan.variants {
-        let json = serde_json::to_string_pretty(variant).expect("JSON");
-        insta::assert_snapshot!(variant.variant.clone(), json);
+fn examples() {
+    for example in ["relu", "relu-tvm-ffi", "silu-and-mul"] {
+        let plan = example_plan(example);
+        assert!(plan.notes.is_empty(), "{:?}", plan.notes);
+        for variant in &plan.variants {
+            let json = serde_json::to_string_pretty(variant).expect("JSON");
+            insta::assert_snapshot!(variant.variant.clone(), json);
+        }
+        // The others differ in the name of the backend.
+        for variant in plan.noarch.iter().take(1) {
+            let json = serde_json::to_string_pretty(variant).expect("JSON");
+            insta::assert_snapshot!(variant.variant.clone(), json);
+        }
+    }
+}
+
+fn example_plan(example: &str) -> Plan {
+    let root = Utf8Path::new(REPOSITORY).join("examples").join(example);
+    let kernel = Kernel::load(&root).expect("an example").kernel;
+    plan(&kernel, &matrix(&kernel, table()), table()).expect("a plan")
+}
+
+/// Compiled for one backend, Python alone on others: an author's Triton code for GPUs that he has no compiler for.
+#[test]
+fn a_kernel_may_be_compiled_for_some_backends_only() {
+    let sample = mixed();
+    let (plan, variant) = only(&sample);
+    assert_eq!(variant.variant, "torch211-cxx11-cu130-x86_64-linux");
+    let names: Vec<_> = plan.noarch.iter().map(|v| v.variant.as_str()).collect();
+    assert_eq!(names, ["torch-npu", "torch-xpu"]);
+    let types = plan.noarch.iter().map(|v| v.metadata.backend.r#type);
+    assert_eq!(types.collect::<Vec<_>>(), ["cann", "xpu"]);
+
+    // What is compiled for one backend is no part of the builds for others.
+    let ids = |plan: &Plan| -> Vec<String> {
+        let root = sample.kernel().root;
+        let id = |v: &NoarchPlan| v.id.id(&root, &v.python).expect("an id");
+        plan.noarch.iter().map(id).collect()
+    };
+    let before = ids(&plan);
+    sample.write("csrc/gpu.cu", "// new\n");
+    sample.write("build.toml", &format!("{MIXED}cuda-flags = [\"-O1\"]\n"));
+    assert_eq!(ids(&only(&sample).0), before);
+    sample.write("torch-ext/sample/__init__.py", "new = 1\n");
+    assert_ne!(ids(&only(&sample).0), before);
+}
+
+const MIXED: &str = r#"
+[general]
+name = "sample"
+edition = 5
+version = 1
+license = "MIT"
+backends = ["cuda", "xpu", "cann"]
+
+[torch]
+src = ["torch-ext/binding.cpp"]
+
+[kernel.gpu]
+backend = "cuda"
+depends = []
+src = ["csrc/gpu.cu"]
+"#;
+
+fn mixed() -> Sample {
+    Sample::new(MIXED, &[("csrc/gpu.cu", "")])
+}
+
+/// Nothing says at build time for which GPUs Python will compile, so build.toml may.
+#[test]
+fn architectures_of_python_come_from_build_toml() {
+    let sample = Sample::new(
+        r#"
+[general]
+name = "sample"
+edition = 5
+version = 1
+license = "MIT"
+backends = ["cpu", "cuda", "rocm"]
+
+[torch-noarch]
+cuda-capabilities = ["9.0", "8.0"]
+rocm-archs = ["gfx942"]
+"#,
+        &[],
+    );
+    let plan = try_plan(&sample).expect("a plan");
+    let archs = plan.noarch.iter().map(|v| v.metadata.backend.archs.clone());
+    assert_eq!(
+        archs.collect::<Vec<_>>(),
+        [vec![], vec!["8.0", "9.0"], vec!["gfx942"]]
+    );
+}
+
+/// _ops.py of a tvm-ffi kernel imports a package that the client can ask for before it does, so it is listed, once.
+#[test]
+fn tvm_ffi_kernels_depend_on_tvm_ffi() {
+    let build_toml = |depends: &str| {
+        format!(
+            r#"
+[general]
+name = "sample"
+edition = 5
+version = 1
+license = "MIT"
+backends = ["cpu"]
+python-depends = {depends}
+
+[tvm-ffi]
+src = ["csrc/binding.cpp"]
+
+[kernel.host]
+backend = "cpu"
+depends = []
+src = ["csrc/host.cpp"]
+"#
+        )
+    };
+    let sample = Sample::new(
+        &build_toml("[]"),
+        &[
+            ("tvm-ffi-ext/sample/__init__.py", ""),
+            ("csrc/binding.cpp", "TVM_FFI_EXTENSION_NAME"),
+            ("csrc/host.cpp", "// TVM_FFI_EXTENSION_NAME"),
+        ],
+    );
+    for (depends, expected) in [
+        ("[]", vec!["tvm-ffi"]),
+        (r#"["einops"]"#, vec!["einops", "tvm-ffi"]),
+        (r#"["tvm-ffi", "einops"]"#, vec!["tvm-ffi", "einops"]),
+    ] {
+        sample.write("build.toml", &build_toml(depends));
+        let variant = only(&sample).1;
+        assert_eq!(variant.metadata.python_depends, expected, "{depends}");
+        assert_eq!(
+            groups(&variant, "tvm-ffi")[0].namespace,
+            Namespace::Compiled
+        );
+        assert_eq!(groups(&variant, "host")[0].namespace, Namespace::None);
     }
 }
 
@@ -276,6 +407,65 @@ fn only_units_that_use_the_namespace_know_it() {
     assert_eq!(namespaces(), [vec![Compiled], vec![Compiled, Compiled]]);
 }
 
+/// The ids of a plan's variants, as this program computes them.
+fn ids_of_rust(plan: &Plan, root: &Utf8Path) -> serde_json::Value {
+    let compiled = plan.variants.iter().map(|v| (&v.variant, &v.id, &v.python));
+    let noarch = plan.noarch.iter().map(|v| (&v.variant, &v.id, &v.python));
+    compiled
+        .chain(noarch)
+        .map(|(name, id, python)| (name.clone(), id.id(root, python).expect("an id").into()))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}
+
+/// The same as Nix computes them, from the build.nix of the plan.
+fn ids_of_nix(plan: &Plan, root: &Utf8Path) -> serde_json::Value {
+    let build_nix = kernel_builder::emit::nix::build_nix(plan).expect("build.nix");
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let file = Utf8Path::from_path(dir.path()).expect("a UTF-8 path");
+    let file = file.join("build.nix");
+    std::fs::write(&file, build_nix).expect("written");
+    nix::evaluate(&format!(
+        r#"
+        let
+          content = import (/. + {});
+          id = kernel: variant: {{
+            name = variant.variant;
+            value = (content (kernel // {{ root = /. + {}; }}) {{ inherit (variant) id python; }}).namespace;
+          }};
+        in
+        builtins.listToAttrs (import (/. + {}) {{
+          kernelBuilder = {{
+            kernel = {{ variants, ... }}: variants;
+            torchExtension = id;
+            torchNoarch = id;
+            tvmFfiExtension = id;
+          }};
+        }})
+        "#,
+        string(&format!("{REPOSITORY}/nix/kernel/content.nix")),
+        string(root.as_str()),
+        string(file.as_str()),
+    ))
+}
+
+#[test]
+fn rust_and_nix_compute_the_same_id_of_every_kind_of_variant() {
+    for example in ["relu-tvm-ffi", "silu-and-mul"] {
+        let plan = example_plan(example);
+        let root = Utf8Path::new(REPOSITORY).join("examples").join(example);
+        let ids = ids_of_rust(&plan, &root);
+        assert!(ids.as_object().is_some_and(|ids| ids.len() >= 2));
+        assert_eq!(ids_of_nix(&plan, &root), ids);
+    }
+    let sample = mixed();
+    let (plan, _) = only(&sample);
+    let root = sample.kernel().root;
+    let ids = ids_of_rust(&plan, &root);
+    assert_eq!(ids.as_object().map(serde_json::Map::len), Some(3));
+    assert_eq!(ids_of_nix(&plan, &root), ids);
+}
+
 /// create-pyproject (Rust) and a build (Nix) once disagreed on the id, so that ops registered by one were looked up under
 /// the name of the other.
 #[test]
@@ -295,26 +485,9 @@ fn rust_and_nix_compute_the_same_id() {
     };
     let first = current();
 
-    let variant = only(&sample).1;
-    let id = &variant.id;
-    let files: Vec<_> = id.files.iter().map(|file| string(file)).collect();
-    let extensions: Vec<_> = variant
-        .python
-        .extensions
-        .iter()
-        .map(|name| string(name))
-        .collect();
-    let hash = nix::evaluate(&format!(
-        "let sources = import (/. + {}) {{ root = /. + {}; }}; in sources.hash {} ([ {} ] ++ sources.find {} [ {} ])",
-        string(&format!("{REPOSITORY}/nix/kernel/sources.nix")),
-        string(root.as_str()),
-        string(&id.salt),
-        files.join(" "),
-        string(&variant.python.dir),
-        extensions.join(" ")
-    ));
-    let hash = hash.as_str().expect("a string");
-    assert_eq!(first, format!("_sample_cuda_{hash}"));
+    assert!(first.starts_with("_sample_cuda_"), "{first}");
+    let (plan, _) = only(&sample);
+    assert_eq!(ids_of_nix(&plan, &root), ids_of_rust(&plan, &root));
 
     sample.write("README.md", "new\n");
     sample.write("torch-ext/sample/data.txt", "new\n");

@@ -17,10 +17,10 @@
   include,
   # Flags in the order in which the driver gets them. They hold no store path.
   flags,
-  # How it registers operators: "none", "linked" (the link defines the namespace) or "compiled" (the unit needs it).
+  # Header of macros that register operators, for units that do so with it, else null.
   registration,
-  # The op namespace where it is compiled in, else null.
-  namespace,
+  # `NAME=value`: a macro that holds the op namespace, for units that need it, else null. The others leave it to the link.
+  define,
 }:
 run {
   inherit
@@ -35,15 +35,15 @@ run {
   script = ./compile.sh;
   needsShell = driver == "nvcc";
   tools = [ toolchain.host.bin ];
-  registrationHeader = if registration == "none" then "" else ../../templates/torch/registration.h;
-  namespace = if namespace == null then "" else namespace;
+  registration = if registration == null then "" else registration;
+  define = if define == null then "" else define;
   system_include =
-    toolchain.torch.include
-    ++ toolchain.python.include
+    toolchain.framework.include
+    ++ (if toolchain.python == null then [ ] else toolchain.python.include)
     ++ (if toolchain.cuda == null then [ ] else toolchain.cuda.include);
   # Where these headers lie must not reach the object.
   prefixes = [
-    toolchain.torch.prefix
+    toolchain.framework.prefix
   ]
   ++ (if toolchain.cuda == null then [ ] else toolchain.cuda.include);
   nvcc = if driver == "nvcc" then "${toolchain.cuda.toolkit}/bin/nvcc" else "";

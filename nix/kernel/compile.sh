@@ -6,14 +6,14 @@ cp "$file" "./$source"
 
 command=()
 search=()
-if [ -n "$registrationHeader" ]; then
+if [ -n "$registration" ]; then
     # The header stands where authors' bindings look for it: beside them, unless they brought their own.
-    [ -e torch-ext/registration.h ] || { mkdir -p torch-ext && cp "$registrationHeader" torch-ext/registration.h; }
-    if [ -n "$namespace" ]; then
-        command+=("-DTORCH_EXTENSION_NAME=$namespace")
-    else
-        command+=(-DKERNEL_BUILDER_NAMESPACE_LINKED)
-    fi
+    [ -e torch-ext/registration.h ] || { mkdir -p torch-ext && cp "$registration" torch-ext/registration.h; }
+fi
+if [ -n "$define" ]; then
+    command+=("-D$define")
+elif [ -n "$registration" ]; then
+    command+=(-DKERNEL_BUILDER_NAMESPACE_LINKED)
 fi
 for dir in "${include[@]}"; do search+=("-I$dir"); done
 for dir in "${system_include[@]}"; do search+=(-isystem "$dir"); done

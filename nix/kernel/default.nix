@@ -1,40 +1,45 @@
 # The variants of a kernel -> what its flake and the command line ask for.
 {
   name,
-  # From torch-extension.nix.
+  # From extension.nix and noarch.nix.
   variants,
 }:
 let
   recipes = import ../recipes.nix;
-  of = system: builtins.filter (variant: variant.system == system) variants;
+  any = builtins.filter (variant: !(variant ? system)) variants;
+  ofOne = builtins.filter (variant: variant ? system) variants;
+  # Variants that a system builds.
+  of = system: builtins.filter (variant: variant.system or system == system) variants;
   byName =
-    list:
+    system: list:
     builtins.listToAttrs (
       map (variant: {
         name = variant.variant;
-        value = variant.package;
+        value = package system variant;
       }) list
     );
+  package = system: variant: variant.package or (variant.packageOn system);
 in
 {
   inherit name;
   # Systems that build variants, sorted.
-  systems = builtins.attrNames (builtins.groupBy (variant: variant.system) variants);
+  systems =
+    if any == [ ] then
+      builtins.attrNames (builtins.groupBy (variant: variant.system) ofOne)
+    else
+      import ../systems.nix;
 
-  # The derivation of every variant, of all systems, by name.
-  packages = byName variants;
+  # The derivation of every variant, of all systems, by name. What any system can build is built on the given one.
+  packages = system: byName system variants;
 
   # The bundled variants of a system in one folder; every variant of the system is an attribute of it too.
   redistributable =
     system:
-    let
-      all = byName (of system);
-    in
     (recipes { inherit system; }).bundle {
       inherit name;
-      variants = map (variant: variant.package) (builtins.filter (variant: variant.bundle) (of system));
+      variants = map (package system) (builtins.filter (variant: variant.bundle) (of system));
     }
-    // all;
+    // byName system (of system);
 
   # A program that copies such a folder to ./build.
   copyApp = system: bundle: (recipes { inherit system; }).copyApp { inherit name bundle; };

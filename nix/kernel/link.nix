@@ -32,16 +32,7 @@ run {
     inherit policy;
     inherit (toolchain) host;
   };
-  search = [
-    toolchain.torch.cpuLibraries
-  ]
-  ++ (
-    if toolchain.cuda == null then
-      [ ]
-    else
-      [
-        toolchain.torch.cudaLibraries
-        "${toolchain.cuda.toolkit}/lib64"
-      ]
-  );
+  search =
+    toolchain.framework.libraries { cuda = toolchain.cuda != null; }
+    ++ (if toolchain.cuda == null then [ ] else [ "${toolchain.cuda.toolkit}/lib64" ]);
 }

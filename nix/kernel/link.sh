@@ -1,15 +1,16 @@
 # Objects -> $out/$library.
 mkdir "$out"
 
-# What registration.h leaves to the link. NB: no `nm | grep -q`: with pipefail, nm ended by the closed pipe is a failure.
+# What torch's registration.h leaves to the link. NB: no `nm | grep -q`: with pipefail, nm ended by the closed pipe is a
+# failure.
 symbols=$(nm "${objects[@]}")
-{
+if [[ $symbols == *kernel_builder_* ]]; then
     printf '__attribute__((visibility("hidden"))) const char kernel_builder_namespace[] = "%s";\n' "$namespace"
     if [[ $symbols == *' T kernel_builder_module'* ]]; then
         printf '__attribute__((visibility("hidden"))) void *kernel_builder_module(void);\n'
         printf 'void *PyInit_%s(void) { return kernel_builder_module(); }\n' "$namespace"
     fi
-} >namespace.c
+fi >namespace.c
 gcc -O2 -fPIC -o namespace.o -c namespace.c
 
 paths=("-L$platform/lib")

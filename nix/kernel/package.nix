@@ -1,4 +1,4 @@
-# A linked library and the kernel's Python files -> $out/<variant>, laid out as `kernels.get_kernel` loads it.
+# The kernel's Python files, and its library if it has one, -> $out/<variant>, laid out as `kernels.get_kernel` loads it.
 { run }:
 {
   # Kernel and variant.
@@ -6,7 +6,10 @@
   variant,
   # The id of the build, which is also the op namespace of its library.
   namespace,
+  # A folder that holds the linked library, or null.
   library,
+  # Template of _ops.py.
+  ops,
   # Python files as a tree.
   python,
   # The fixed part of metadata.json.
@@ -18,10 +21,10 @@ run {
   inherit
     variant
     namespace
-    library
+    ops
     python
     ;
-  ops = ../../templates/torch/_ops.py;
+  library = if library == null then "" else library;
   metadata = import ../pretty-json.nix (
     metadata
     // {

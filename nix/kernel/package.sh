@@ -1,4 +1,4 @@
-# Library and Python files -> $out/$variant, with _ops.py and metadata.json.
+# Python files, and a library if there is one, -> $out/$variant, with _ops.py and metadata.json.
 dir=$out/$variant
 mkdir -p "$dir"
 cp -r "$python/." "$dir"
@@ -6,8 +6,12 @@ chmod -R u+w "$dir"
 [ -e "$dir/__init__.py" ] || fail "the kernel's Python package has no __init__.py"
 [ ! -e "$dir/_ops.py" ] || fail "_ops.py is generated: rename the kernel's own file of that name"
 [ ! -e "$dir/metadata.json" ] || fail "metadata.json is generated: rename the kernel's own file of that name"
-cp "$library"/* "$dir"
-sed "s/__NAMESPACE__/$namespace/g" "$ops" >"$dir/_ops.py"
+libraryName=
+if [ -n "$library" ]; then
+    for file in "$library"/*; do libraryName=${file##*/}; done
+    cp "$library/$libraryName" "$dir"
+fi
+sed -e "s/__NAMESPACE__/$namespace/g" -e "s/__LIBRARY__/$libraryName/g" "$ops" >"$dir/_ops.py"
 
 # What metadata.json says of each file: base64 of its sha256, keyed by its path.
 files=$(

@@ -27,13 +27,24 @@ in
   ];
   # A prefix that must not reach an object (torch's macros expand __FILE__).
   prefix = "${headers}";
-  cpuLibraries = libraries "cpu" [
-    "c10"
-    "torch_cpu"
-  ];
-  # In addition, where there is CUDA.
-  cudaLibraries = libraries "cuda" [
-    "c10_cuda"
-    "torch_cuda"
-  ];
+  # Folders of libraries to link with.
+  libraries =
+    { cuda }:
+    [
+      (libraries "cpu" [
+        "c10"
+        "torch_cpu"
+      ])
+    ]
+    ++ (
+      if cuda then
+        [
+          (libraries "cuda" [
+            "c10_cuda"
+            "torch_cuda"
+          ])
+        ]
+      else
+        [ ]
+    );
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use camino::Utf8Path;
 use walkdir::WalkDir;
 
-use super::prepare::prepare;
+use super::prepare::{prepare, system};
 use super::{CommandError, fetch, generate, print};
 use crate::library;
 use crate::matrix::Variant;
@@ -51,7 +51,7 @@ pub fn run(
     let derivations = nix.instantiate(
         &library.join("nix/cli.nix"),
         &attributes,
-        &[("root", root.as_str())],
+        &[("root", root.as_str()), ("system", &system())],
     )?;
 
     let mut planned = nix.to_build(&derivations)?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8Path;
 
-use super::prepare::prepare;
+use super::prepare::{prepare, system};
 use super::{CommandError, print};
 use crate::library;
 use crate::matrix::Variant;
@@ -30,12 +30,15 @@ pub fn wanted(nix: &Nix, variants: &[&Variant]) -> Result<Vec<Missing>, CommandE
         action: "unpack the Nix library into the cache".to_owned(),
         source,
     })?;
+    let here = system();
     let mut by_system: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for row in variants.iter().filter_map(|variant| variant.row.as_ref()) {
-        by_system
-            .entry(&row.system)
-            .or_default()
-            .extend(row.families());
+    for variant in variants {
+        // Python alone is packaged here, by the seed.
+        let (system, families) = match &variant.row {
+            Some(row) => (&*row.system, row.families()),
+            None => (&*here, vec!["seed".to_owned()]),
+        };
+        by_system.entry(system).or_default().extend(families);
     }
     let mut wanted = Vec::new();
     for (system, families) in by_system {

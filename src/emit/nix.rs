@@ -21,7 +21,7 @@ pub fn build_nix(plan: &Plan) -> Result<String, EmitError> {
     )
 }
 
-/// NB: the template prints what `variants` have in common as `{{ shared }}`, before them.
+/// NB: the template prints what variants have in common as `{{ shared }}`, before them.
 fn render(
     target: &'static str,
     template: &str,
@@ -30,11 +30,10 @@ fn render(
     let failed = |source| EmitError::Render { target, source };
     let invalid = |why: String| EmitError::Invalid { target, why };
     let context = Value::from(Serde(context));
-    let variants: Vec<Value> = context
-        .get_attr("variants")
-        .and_then(|variants| Ok(variants.try_iter()?.collect()))
-        .map_err(failed)?;
-    let shared = Shared::find(variants.iter()).map_err(failed)?;
+    let list = |key| Ok(context.get_attr(key)?.try_iter()?.collect::<Vec<_>>());
+    let variants = list("variants").map_err(failed)?;
+    let noarch = list("noarch").map_err(failed)?;
+    let shared = Shared::find(variants.iter().chain(&noarch)).map_err(failed)?;
     let context = minijinja::context! {
         shared => Value::from_safe_string(shared.bindings.clone()),
         ..context

@@ -169,23 +169,30 @@ impl Check {
             if has_section || self.is_blamed(&place.key) {
                 continue;
             }
-            let help = match can_have_sections(*backend) {
-                true => format!(
-                    "add a `[kernel.<name>]` section with `backend = \"{backend}\"`, or remove it from the list; a kernel that is Python on every backend has `[torch-noarch]` instead of `[torch]`"
-                ),
-                false => format!(
-                    "remove it from the list: kernels for {backend} are Python-only, with `[torch-noarch]`"
-                ),
+            let message = format!("no kernel section is for {backend}");
+            let problem = if file.kernel.is_empty() || file.tvm_ffi.is_some() {
+                let help = match can_have_sections(*backend) {
+                    true => format!(
+                        "add a `[kernel.<name>]` section with `backend = \"{backend}\"`, or remove it from the list; a kernel that is Python on every backend has `[torch-noarch]` instead of `[torch]`"
+                    ),
+                    false => format!(
+                        "remove it from the list: kernels for {backend} are Python-only, with `[torch-noarch]`"
+                    ),
+                };
+                Problem::error(code::BACKEND_WITHOUT_SECTION, place, message)
+                    .label("nothing to compile for this backend")
+                    .help(help)
+            } else if can_have_sections(*backend) {
+                Problem::warning(code::BACKEND_WITHOUT_SECTION, place, message)
+                    .label("built from the Python files alone")
+                    .help(format!(
+                        "add a `[kernel.<name>]` section with `backend = \"{backend}\"` if there is something to compile"
+                    ))
+            } else {
+                // Python is all that this backend takes.
+                continue;
             };
-            self.report(
-                Problem::error(
-                    code::BACKEND_WITHOUT_SECTION,
-                    place,
-                    format!("no kernel section is for {backend}"),
-                )
-                .label("nothing to compile for this backend")
-                .help(help),
-            );
+            self.report(problem);
         }
     }
 }

@@ -59,13 +59,6 @@ pub struct TvmFfi {
     pub cxx_flags: Vec<String>,
 }
 
-impl Torch {
-    /// The files that are compiled, with their languages.
-    pub fn units(&self) -> impl Iterator<Item = (&Utf8Path, Language)> {
-        source::units(&self.src)
-    }
-}
-
 impl Framework {
     /// What `[torch]` says, if it is there.
     pub fn torch(&self) -> Option<&Torch> {
@@ -84,6 +77,23 @@ impl Framework {
         }
     }
 
+    /// The folder of the kernel that holds its Python package.
+    pub fn packages(&self) -> &'static str {
+        match self {
+            Framework::Torch(_) | Framework::TorchNoarch(_) => "torch-ext",
+            Framework::TvmFfi(_) => "tvm-ffi-ext",
+        }
+    }
+
+    /// Extensions of the Python files to install, without dots.
+    pub fn pyext(&self) -> &[String] {
+        match self {
+            Framework::Torch(torch) => &torch.pyext,
+            Framework::TorchNoarch(noarch) => &noarch.pyext,
+            Framework::TvmFfi(tvm_ffi) => &tvm_ffi.pyext,
+        }
+    }
+
     /// Sources of the binding and headers.
     pub fn src(&self) -> &[Utf8PathBuf] {
         match self {
@@ -91,5 +101,28 @@ impl Framework {
             Framework::TorchNoarch(_) => &[],
             Framework::TvmFfi(tvm_ffi) => &tvm_ffi.src,
         }
+    }
+
+    /// Include directories of the binding.
+    pub fn include(&self) -> &[Utf8PathBuf] {
+        match self {
+            Framework::Torch(torch) => &torch.include,
+            Framework::TorchNoarch(_) => &[],
+            Framework::TvmFfi(tvm_ffi) => &tvm_ffi.include,
+        }
+    }
+
+    /// Flags for the C++ sources of the binding.
+    pub fn cxx_flags(&self) -> &[String] {
+        match self {
+            Framework::Torch(torch) => &torch.cxx_flags,
+            Framework::TorchNoarch(_) => &[],
+            Framework::TvmFfi(tvm_ffi) => &tvm_ffi.cxx_flags,
+        }
+    }
+
+    /// The files of the binding that are compiled, with their languages.
+    pub fn units(&self) -> impl Iterator<Item = (&Utf8Path, Language)> {
+        source::units(self.src())
     }
 }

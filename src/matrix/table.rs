@@ -161,8 +161,7 @@ fn resolve(
         .get(&profile)
         .and_then(|hosts| hosts.get(system))
         .ok_or_else(|| format!("no [host.*] says how {system} builds rows of this profile"))?;
-    let mut toolchain = BTreeMap::from([("host", host.host.clone())]);
-    toolchain.extend(host.python.clone().map(|python| ("python", python)));
+    let toolchain = BTreeMap::from([("host", host.host.clone())]);
     let mut row = Row {
         torch: written.torch.as_ref().map(minor),
         tvm_ffi: written.tvm_ffi.as_ref().map(minor),
@@ -181,6 +180,8 @@ fn resolve(
                 Profile::Vendor => format!("torch-{release}-{}", name::compute(&row)),
             };
             row.toolchain.insert("torch", family);
+            row.toolchain
+                .extend(host.python.clone().map(|python| ("python", python)));
         }
         (None, Some(release)) => {
             row.toolchain

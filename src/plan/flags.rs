@@ -2,12 +2,11 @@
 //! order. The folders of the toolchain are not among them; only Nix knows where those lie.
 
 use crate::kernel::{Backend, Capability};
-use crate::matrix::table::TorchFacts;
 use crate::matrix::{Abi, Row, Table, Variant};
 use crate::version::Version;
 
-/// What torch's own CMake files make of nvcc's warnings about its headers.
-const NVCC_TORCH: [&str; 8] = [
+/// What torch's own CMake files tell nvcc, mostly about warnings of its headers.
+const NVCC_TORCH: [&str; 5] = [
     "-DONNX_NAMESPACE=onnx_c2",
     "-Xcudafe",
     "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,\
@@ -15,16 +14,16 @@ const NVCC_TORCH: [&str; 8] = [
      --diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl",
     "--expt-relaxed-constexpr",
     "--expt-extended-lambda",
-    "-O3",
-    "-DNDEBUG",
-    "-Xcompiler=-fPIC,-fno-gnu-unique",
 ];
+
+/// The C++ standard that tvm-ffi's headers need (its CMake target asks for it).
+const TVM_FFI_CXX: u32 = 17;
 
 /// g++'s flags, before the user's own.
 pub fn cxx(variant: &Variant, row: &Row, table: &Table) -> Vec<String> {
     let mut flags = defines(variant, row, table);
     flags.extend(["-O3", "-DNDEBUG"].map(str::to_owned));
-    flags.extend(facts(row, table).map(|facts| format!("-std=gnu++{}", facts.cxx)));
+    flags.push(format!("-std=gnu++{}", standard(row, table)));
     flags.extend(["-fPIC", "-fno-gnu-unique"].map(str::to_owned));
     flags
 }
@@ -45,9 +44,14 @@ pub fn nvcc(
 ) -> Vec<String> {
     let mut flags = vec!["-forward-unknown-to-host-compiler".to_owned()];
     flags.extend(defines(variant, row, table));
-    flags.extend(NVCC_TORCH.map(str::to_owned));
-    flags.extend(facts(row, table).map(|facts| format!("-std=c++{}", facts.cxx)));
-    flags.push("-DENABLE_FP8".to_owned());
+    if row.torch.is_some() {
+        flags.extend(NVCC_TORCH.map(str::to_owned));
+    }
+    flags.extend(["-O3", "-DNDEBUG", "-Xcompiler=-fPIC,-fno-gnu-unique"].map(str::to_owned));
+    flags.push(format!("-std=c++{}", standard(row, table)));
+    if row.torch.is_some() {
+        flags.push("-DENABLE_FP8".to_owned());
+    }
     for capability in capabilities {
         let sm = capability.sm();
         flags.extend([
@@ -64,24 +68,22 @@ pub fn nvcc(
     flags
 }
 
-fn facts<'a>(row: &Row, table: &'a Table) -> Option<&'a TorchFacts> {
-    table.torch(row)
+fn standard(row: &Row, table: &Table) -> u32 {
+    table.torch(row).map_or(TVM_FFI_CXX, |facts| facts.cxx)
 }
 
 fn defines(variant: &Variant, row: &Row, table: &Table) -> Vec<String> {
-    let mut names: Vec<String> = vec!["Py_LIMITED_API=3".to_owned()];
+    let mut names: Vec<String> = Vec::new();
     let cuda = variant.backend == Backend::Cuda;
-    if let Some(facts) = facts(row, table) {
+    if let Some(facts) = table.torch(row) {
+        names.push("Py_LIMITED_API=3".to_owned());
         names.extend(facts.defines.iter().cloned());
         if cuda {
+            names.push("USE_CUDA=1".to_owned());
             names.extend(facts.cuda_defines.iter().cloned());
         }
     }
-    if cuda {
-        names.extend(["CUDA_KERNEL", "USE_CUDA=1"].map(str::to_owned));
-    } else {
-        names.push("CPU_KERNEL".to_owned());
-    }
+    names.push(if cuda { "CUDA_KERNEL" } else { "CPU_KERNEL" }.to_owned());
     if let Abi::StableTorch(abi) = &variant.abi {
         names.push(format!("TORCH_TARGET_VERSION={}", target_version(abi)));
     }

@@ -6,12 +6,13 @@ use camino::{Utf8Path, Utf8PathBuf};
 use walkdir::{DirEntry, WalkDir};
 
 use super::{Namespace, PlanError};
-use crate::kernel::{Kernel, Language, source};
+use crate::kernel::{Framework, Kernel, Language, source};
 
 /// Headers of a kernel, and whether one of them uses the op namespace.
 pub struct Headers {
     listed: BTreeSet<Utf8PathBuf>,
     root: Utf8PathBuf,
+    namespace: fn(&str) -> Namespace,
 }
 
 impl Headers {
@@ -28,6 +29,10 @@ impl Headers {
         Ok(Self {
             listed: listed.collect(),
             root: kernel.root.clone(),
+            namespace: match kernel.framework {
+                Framework::Torch(_) | Framework::TorchNoarch(_) => Namespace::of_torch,
+                Framework::TvmFfi(_) => Namespace::of_tvm_ffi,
+            },
         })
     }
 
@@ -76,7 +81,7 @@ impl Headers {
         }
         let path = self.root.join(path);
         let bytes = std::fs::read(&path).map_err(|source| PlanError::Read { path, source })?;
-        Ok(Namespace::of(&String::from_utf8_lossy(&bytes)))
+        Ok((self.namespace)(&String::from_utf8_lossy(&bytes)))
     }
 
     /// Whether to look at an entry: not at what version control, builds and environments leave in the kernel's folder.

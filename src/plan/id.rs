@@ -11,7 +11,7 @@ use walkdir::WalkDir;
 use super::Python;
 use super::units::Component;
 use crate::hex;
-use crate::kernel::{Backend, Kernel, SectionBackend, Torch};
+use crate::kernel::{Backend, Kernel, SectionBackend};
 
 /// What the id `<prefix>_<hash of salt and files>` is made of, less the Python files, which are looked up when it is
 /// computed.
@@ -92,12 +92,7 @@ struct SectionSalt<'a> {
     flags: &'a [String],
 }
 
-pub(super) fn identity(
-    kernel: &Kernel,
-    torch: &Torch,
-    backend: Backend,
-    components: &[Component],
-) -> Identity {
+pub(super) fn identity(kernel: &Kernel, backend: Backend, components: &[Component]) -> Identity {
     let files: BTreeSet<&String> = components
         .iter()
         .flat_map(|component| {
@@ -109,19 +104,24 @@ pub(super) fn identity(
         .collect();
     Identity {
         prefix: format!("_{}_{backend}", kernel.name.python_name()),
-        salt: salt(kernel, torch, backend),
+        salt: salt(kernel, backend, !components.is_empty()),
         files: files.into_iter().cloned().collect(),
     }
 }
 
-fn salt(kernel: &Kernel, torch: &Torch, backend: Backend) -> String {
+/// A variant without native code has the same salt whatever build.toml says of that of others.
+fn salt(kernel: &Kernel, backend: Backend, native: bool) -> String {
+    let (include, cxx_flags) = match native {
+        true => (kernel.framework.include(), kernel.framework.cxx_flags()),
+        false => (&[][..], &[][..]),
+    };
     let sections = kernel
         .sections
         .iter()
         .filter(|section| section.backend.backend() == backend);
     let salt = Salt {
-        include: torch.include.iter().map(|dir| dir.as_str()).collect(),
-        cxx_flags: &torch.cxx_flags,
+        include: include.iter().map(|dir| dir.as_str()).collect(),
+        cxx_flags,
         sections: sections
             .map(|section| {
                 let (capabilities, flags) = match &section.backend {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::units::Component;
-use crate::kernel::{Backend, Kernel};
+use crate::kernel::{Backend, Framework, Kernel};
 use crate::manifest::v5::KernelPin;
 
 /// Keys as the client spells them.
@@ -60,24 +60,13 @@ pub(super) fn metadata(kernel: &Kernel, backend: Backend, components: &[Componen
             }
         })
         .collect();
-    let mut archs: Vec<_> = components
-        .iter()
-        .flat_map(|component| &component.capabilities)
-        .copied()
-        .collect();
-    archs.sort();
-    archs.dedup();
     Metadata {
         name: kernel.name.as_str().to_owned(),
         version: kernel.version,
         license: kernel.license.clone(),
         upstream: kernel.upstream.as_ref().map(ToString::to_string),
         source: kernel.source.as_ref().map(ToString::to_string),
-        python_depends: kernel
-            .python_depends
-            .on(backend)
-            .map(|dependency| dependency.name.to_string())
-            .collect(),
+        python_depends: python_depends(kernel, backend),
         // Clients before 0.17 do not know dependencies on kernels.
         kernels_minver: if kernel_depends.is_empty() {
             "0.14.0"
@@ -87,7 +76,42 @@ pub(super) fn metadata(kernel: &Kernel, backend: Backend, components: &[Componen
         kernel_depends,
         backend: BackendMetadata {
             r#type: backend.as_str(),
-            archs: archs.iter().map(ToString::to_string).collect(),
+            archs: archs(kernel, backend, components),
         },
+    }
+}
+
+/// What build.toml lists, and the package that _ops.py imports to load a library.
+fn python_depends(kernel: &Kernel, backend: Backend) -> Vec<String> {
+    let listed = kernel.python_depends.on(backend);
+    let mut names: Vec<String> = listed
+        .map(|dependency| dependency.name.to_string())
+        .collect();
+    let tvm_ffi = "tvm-ffi";
+    if matches!(kernel.framework, Framework::TvmFfi(_)) && names.iter().all(|name| name != tvm_ffi)
+    {
+        names.push(tvm_ffi.to_owned());
+    }
+    names
+}
+
+/// Architectures of the compiled device code, or those that build.toml gives Python that compiles at run time.
+fn archs(kernel: &Kernel, backend: Backend, components: &[Component]) -> Vec<String> {
+    let mut archs: Vec<_> = components
+        .iter()
+        .flat_map(|component| &component.capabilities)
+        .copied()
+        .collect();
+    if let (Framework::TorchNoarch(noarch), Backend::Cuda) = (&kernel.framework, backend) {
+        archs.extend(&noarch.cuda_capabilities);
+    }
+    archs.sort();
+    archs.dedup();
+    let words = archs.iter().map(ToString::to_string);
+    match (&kernel.framework, backend) {
+        (Framework::TorchNoarch(noarch), Backend::Rocm) => {
+            noarch.rocm_archs.iter().map(ToString::to_string).collect()
+        }
+        _ => words.collect(),
     }
 }

@@ -16,7 +16,7 @@ use miette::Diagnostic;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::kernel::{Backend, Kernel, Torch};
+use crate::kernel::{Backend, Framework, Kernel};
 use crate::matrix::{Matrix, Row, Table, Variant};
 
 pub use self::metadata::Metadata;
@@ -29,13 +29,18 @@ pub struct Plan {
     pub name: String,
     /// sha256 (hex) of the build.toml that it was made from.
     pub manifest: String,
+    /// Whether `variants` are `[tvm-ffi]` ones, not torch extensions.
+    pub tvm_ffi: bool,
+    /// Variants with native code.
     pub variants: Vec<VariantPlan>,
+    /// Variants of Python files alone.
+    pub noarch: Vec<NoarchPlan>,
     /// What is left out or surely not meant, in words; not part of build.nix.
     #[serde(skip)]
     pub notes: Vec<String>,
 }
 
-/// One variant, resolved.
+/// One variant with native code, resolved.
 #[derive(Clone, Debug, Serialize)]
 pub struct VariantPlan {
     pub variant: String,
@@ -50,9 +55,22 @@ pub struct VariantPlan {
     pub metadata: Metadata,
 }
 
+/// One variant of Python files alone, resolved.
+#[derive(Clone, Debug, Serialize)]
+pub struct NoarchPlan {
+    pub variant: String,
+    /// Whether it is built when nothing is asked for.
+    pub bundle: bool,
+    pub id: id::Identity,
+    pub python: Python,
+    pub metadata: Metadata,
+}
+
 /// The link of a variant.
 #[derive(Clone, Debug, Serialize)]
 pub struct Link {
+    /// File name extension of the library; its stem is the build's id.
+    pub extension: &'static str,
     /// Before the objects.
     pub flags: Vec<String>,
     /// After the objects.
@@ -102,10 +120,14 @@ pub fn plan(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Result<Plan, Pla
     let headers = headers::Headers::find(kernel)?;
     let mut notes = Vec::new();
     let mut variants = Vec::new();
+    let mut noarch = Vec::new();
     for variant in &matrix.variants {
-        if let (Some(torch), Some(row)) = (kernel.framework.torch(), &variant.row) {
-            let resolved = variant_plan(kernel, torch, variant, row, table, &headers, &mut notes)?;
-            variants.push(resolved);
+        match &variant.row {
+            Some(row) => {
+                let resolved = variant_plan(kernel, variant, row, table, &headers, &mut notes)?;
+                variants.push(resolved);
+            }
+            None => noarch.push(noarch_plan(kernel, variant)),
         }
     }
     notes.sort();
@@ -113,52 +135,73 @@ pub fn plan(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Result<Plan, Pla
     Ok(Plan {
         name: kernel.name.as_str().to_owned(),
         manifest: kernel.build_toml_sha256.clone(),
+        tvm_ffi: matches!(kernel.framework, Framework::TvmFfi(_)),
         variants,
+        noarch,
         notes,
     })
 }
 
+fn noarch_plan(kernel: &Kernel, variant: &Variant) -> NoarchPlan {
+    NoarchPlan {
+        variant: variant.name.clone(),
+        bundle: variant.bundle,
+        id: id::identity(kernel, variant.backend, &[]),
+        python: python(kernel),
+        metadata: metadata::metadata(kernel, variant.backend, &[]),
+    }
+}
+
+fn python(kernel: &Kernel) -> Python {
+    let packages = kernel.framework.packages();
+    Python {
+        dir: format!("{packages}/{}", kernel.name.python_name()),
+        extensions: kernel.framework.pyext().to_vec(),
+    }
+}
+
 fn variant_plan(
     kernel: &Kernel,
-    torch: &Torch,
     variant: &Variant,
     row: &Row,
     table: &Table,
     headers: &headers::Headers,
     notes: &mut Vec<String>,
 ) -> Result<VariantPlan, PlanError> {
-    let components = units::components(kernel, torch, variant, row, table, headers, notes)?;
+    let components = units::components(kernel, variant, row, table, headers, notes)?;
     Ok(VariantPlan {
         variant: variant.name.clone(),
         system: row.system.clone(),
         bundle: row.bundle,
         toolchain: row.toolchain.clone(),
-        id: id::identity(kernel, torch, row.backend, &components),
+        id: id::identity(kernel, row.backend, &components),
         link: link(row, table),
-        python: Python {
-            dir: format!("torch-ext/{}", kernel.name.python_name()),
-            extensions: torch.pyext.clone(),
-        },
+        python: python(kernel),
         metadata: metadata::metadata(kernel, row.backend, &components),
         components,
     })
 }
 
-/// Libraries that torch's CMake targets put on the link line, less libtorch itself: of a wheel with CUDA it needs
-/// libtorch_cuda, which a CPU kernel must not.
+/// The libraries of torch are those that its CMake targets put on the link line, less libtorch itself: of a wheel with
+/// CUDA it needs libtorch_cuda, which a CPU kernel must not. A kernel without torch holds its own CUDA runtime, as CMake
+/// links it: no other library of the process is sure to bring one.
 fn link(row: &Row, table: &Table) -> Link {
-    let mut libraries = vec!["c10", "torch_cpu"];
-    if row.backend == Backend::Cuda {
-        libraries.extend(["c10_cuda", "torch_cuda", "cudart"]);
-    }
+    let libraries = match (row.torch.is_some(), row.backend) {
+        (true, Backend::Cuda) => &["c10", "torch_cpu", "c10_cuda", "torch_cuda", "cudart"][..],
+        (true, _) => &["c10", "torch_cpu"],
+        (false, Backend::Cuda) => &["tvm_ffi", "cudart_static"],
+        (false, _) => &["tvm_ffi"],
+    };
     Link {
+        extension: match (row.torch.is_some(), row.system.ends_with("-darwin")) {
+            (true, _) => "abi3.so",
+            (false, false) => "so",
+            (false, true) => "dylib",
+        },
         flags: ["-O3", "-DNDEBUG", "-Wl,--as-needed"]
             .map(str::to_owned)
             .to_vec(),
-        libraries: libraries
-            .into_iter()
-            .map(|name| format!("-l{name}"))
-            .collect(),
+        libraries: libraries.iter().map(|name| format!("-l{name}")).collect(),
         policy: table.policy(row).cloned().unwrap_or_default(),
     }
 }

@@ -11,7 +11,7 @@ pub enum Namespace {
     None,
     /// Through the macros of registration.h alone: the link defines the namespace.
     Linked,
-    /// In some other way: `TORCH_EXTENSION_NAME` must be defined.
+    /// In some other way: `TORCH_EXTENSION_NAME` or `TVM_FFI_EXTENSION_NAME` must be defined.
     Compiled,
 }
 
@@ -25,8 +25,17 @@ const LINKED: [&str; 3] = [
 ];
 
 impl Namespace {
-    /// Reads a source or a header.
-    pub fn of(text: &str) -> Self {
+    /// Reads a source or a header of a `[tvm-ffi]` kernel. Its functions have names of their own, so most do without.
+    pub fn of_tvm_ffi(text: &str) -> Self {
+        if without_comments(text).contains("TVM_FFI_EXTENSION_NAME") {
+            Self::Compiled
+        } else {
+            Self::None
+        }
+    }
+
+    /// Reads a source or a header of a `[torch]` kernel.
+    pub fn of_torch(text: &str) -> Self {
         let text = &without_comments(text);
         let mut found = if text.contains("registration.h") {
             Self::Linked
@@ -155,7 +164,14 @@ mod tests {
             ),
         ];
         for (text, expected) in cases {
-            assert_eq!(Namespace::of(text), expected, "{text}");
+            assert_eq!(Namespace::of_torch(text), expected, "{text}");
+        }
+        for (text, expected) in [
+            ("// TVM_FFI_EXTENSION_NAME", None),
+            ("TVM_FFI_EXTENSION_NAME", Compiled),
+            ("TVM_FFI_DLL_EXPORT_TYPED_FUNC(relu, relu)", None),
+        ] {
+            assert_eq!(Namespace::of_tvm_ffi(text), expected, "{text}");
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::headers::Headers;
 use super::{Namespace, PlanError, flags};
-use crate::kernel::{Capability, Kernel, Language, SectionBackend, Torch};
+use crate::kernel::{Capability, Kernel, Language, SectionBackend};
 use crate::matrix::table::knows;
 use crate::matrix::{Row, Table, Variant};
 use crate::version::Version;
@@ -15,7 +15,7 @@ use crate::version::Version;
 /// Units that see the same headers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Component {
-    /// `torch` for the binding, else the section's name.
+    /// The framework's name for the binding, else the section's.
     pub name: String,
     /// Folders searched for headers, in order.
     pub include: Vec<String>,
@@ -49,7 +49,6 @@ pub enum Driver {
 
 pub(super) fn components(
     kernel: &Kernel,
-    torch: &Torch,
     variant: &Variant,
     row: &Row,
     table: &Table,
@@ -106,10 +105,10 @@ pub(super) fn components(
     }
     let all: Vec<Capability> = capabilities.into_iter().collect();
     components.push(context.component(
-        "torch",
-        &torch.include,
-        torch.units(),
-        &torch.cxx_flags,
+        kernel.framework.name(),
+        kernel.framework.include(),
+        kernel.framework.units(),
+        kernel.framework.cxx_flags(),
         &[],
         all,
     )?);

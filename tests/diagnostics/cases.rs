@@ -155,11 +155,6 @@ pub const GENERAL: &[Case] = &[
         "\"cuda\"]\n\n[torch]",
         "\"cuda\", \"metal\"]\n\n[tvm-ffi]",
     ),
-    (
-        "backend-of-python-only-kernels",
-        BACKENDS,
-        r#"backends = ["cpu", "cuda", "neuron"]"#,
-    ),
     ("sections-of-noarch", BINDING, "[torch-noarch]\n"),
     ("pyext-dot", TORCH, "[torch]\npyext = [\"py\", \".json\"]\n"),
     ("pyext-path", TORCH, "[torch]\npyext = [\"data/x.py\"]\n"),

@@ -18,10 +18,7 @@ const STRICTER: &[(&str, &[&str])] = &[
         "a backend would be built without native code, twice, or not at all",
         &[
             "backend-of-no-tvm-ffi-kernel",
-            "backend-of-python-only-kernels",
             "backend-twice",
-            "backend-without-any-section",
-            "backend-without-section",
             "no-backends",
             "section-backend-unlisted",
             "sections-of-noarch",

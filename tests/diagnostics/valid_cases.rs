@@ -138,6 +138,10 @@ pub const V5: &[ValidCase] = &[
         "[general]\nname = \"relu\"\nversion = 1\nedition = 5\nlicense = \"other\"\nbackends = [\"cann\", \"cpu\", \"cuda\", \"metal\", \"neuron\", \"rocm\", \"tpu\", \"xpu\"]\n[general.neuron]\nkernel-depends = [{ repo-id = \"org/a\", version = 2 }]\npython-depends = [\"nki\"]\n[general.tpu]\npython-depends = []\n[torch-noarch]\npyext = [\"py\", \"json\"]\n",
     ),
     (
+        "v5-compiled-and-not",
+        "[general]\nname = \"relu\"\nversion = 1\nedition = 5\nlicense = \"mit\"\nbackends = [\"cuda\", \"neuron\"]\n[torch]\nsrc = [\"torch-ext/torch_binding.cpp\"]\n[kernel.relu]\nbackend = \"cuda\"\nsrc = [\"csrc/relu.cu\"]\ndepends = []\n",
+    ),
+    (
         "v5-noarch-archs",
         "[general]\nname = \"relu\"\nversion = 1\nedition = 5\nlicense = \"mit\"\nbackends = [\"cuda\", \"rocm\"]\n[torch-noarch]\ncuda_capabilities = [\"10.0\", \"7.5\"]\nrocm_archs = [\"gfx1100\", \"gfx906\"]\n",
     ),

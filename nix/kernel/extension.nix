@@ -1,17 +1,6 @@
-# One variant of a torch extension, as build.nix describes it -> its derivations. Everything is decided in build.nix;
-# this only connects.
-{
-  # Name of the kernel, and the folder that every path below is relative to.
-  name,
-  root,
-  # sha256 (hex) of the build.toml that build.nix was generated from.
-  manifest,
-}:
-let
-  sources = import ./sources.nix { inherit root; };
-  recipes = import ../recipes.nix;
-  fresh = builtins.hashFile "sha256" (root + "/build.toml") == manifest;
-in
+# One variant with native code, as build.nix describes it -> its derivations. Everything is decided in build.nix; this
+# only connects. What differs between frameworks is in frameworks.nix.
+framework: kernel@{ name, root, ... }:
 {
   variant,
   # Where it is built.
@@ -31,13 +20,11 @@ in
   metadata,
 }:
 let
-  recipe = recipes { inherit system; };
+  sources = import ./sources.nix { inherit root; };
+  recipe = import ../recipes.nix { inherit system; };
   tools = recipe.toolchain toolchain;
-
-  # The build's id: name of its Python module, its library and its op namespace. It holds the Python files too, since
-  # those register things under the namespace.
-  namespace = "${id.prefix}_${sources.hash id.salt (id.files ++ pythonFiles)}";
-  pythonFiles = sources.find python.dir python.extensions;
+  content = import ./content.nix kernel { inherit id python; };
+  inherit (content) namespace;
 
   compile =
     component: headers: group: source:
@@ -48,8 +35,8 @@ let
       inherit (component) include;
       inherit source headers;
       file = sources.file source;
-      registration = group.namespace;
-      namespace = if group.namespace == "compiled" then namespace else null;
+      registration = if group.namespace == "none" then null else framework.registration;
+      define = if group.namespace == "compiled" then "${framework.define}=${namespace}" else null;
     };
   objects = builtins.concatMap (
     component:
@@ -62,7 +49,7 @@ let
   library = recipe.link {
     name = "${name}-${variant}-library";
     toolchain = tools;
-    library = "${namespace}.abi3.so";
+    library = "${namespace}.${link.extension}";
     inherit namespace objects;
     inherit (link) flags libraries policy;
   };
@@ -77,18 +64,8 @@ in
     variant
     ;
   # Evaluating names of variants touches none of the above.
-  package =
-    if fresh then
-      recipe.package {
-        inherit
-          library
-          metadata
-          name
-          namespace
-          variant
-          ;
-        python = "${sources.tree pythonFiles}/${python.dir}";
-      }
-    else
-      throw "build.nix is older than build.toml: run `kernel-builder generate` in the kernel's folder";
+  package = content.package recipe {
+    inherit library metadata variant;
+    inherit (framework) ops;
+  };
 }

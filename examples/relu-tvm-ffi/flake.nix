@@ -1,0 +1,12 @@
+{
+  description = "ReLU for CPU and CUDA, through TVM's foreign function interface";
+
+  inputs.kernel-builder.url = "path:../..";
+
+  outputs =
+    { self, kernel-builder }:
+    kernel-builder.lib.genFlakeOutputs {
+      inherit self;
+      path = ./.;
+    };
+}

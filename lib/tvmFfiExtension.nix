@@ -1,0 +1,13 @@
+/**
+  One variant of a kernel whose library is called through TVM's foreign function interface. Called by the build.nix
+  that `kernel-builder generate` writes, which has resolved everything to files, flags and names of toolchains.
+
+  # Inputs
+
+  The kernel (`name`, `root`, `manifest`), then the variant; nix/kernel/extension.nix describes each attribute.
+
+  # Result
+
+  The variant's name, system and derivations: `package` (what is shipped), `library` and `objects` (what it is made of).
+*/
+import ../nix/kernel/extension.nix (import ../nix/kernel/frameworks.nix).tvmFfi

@@ -1,0 +1,19 @@
+# What the recipes of variants need to know of each framework.
+{
+  torch = {
+    # The macro that holds the build's id where native code needs it.
+    define = "TORCH_EXTENSION_NAME";
+    # Header of macros that register operators.
+    registration = ../../templates/torch/registration.h;
+    # Template of the generated Python module _ops.py.
+    ops = ../../templates/torch/_ops.py;
+  };
+  torchNoarch = {
+    ops = ../../templates/torch-noarch/_ops.py;
+  };
+  tvmFfi = {
+    define = "TVM_FFI_EXTENSION_NAME";
+    registration = null;
+    ops = ../../templates/tvm-ffi/_ops.py;
+  };
+}

@@ -1,0 +1,27 @@
+# One variant of Python files alone, as build.nix describes it. Every system builds the same bytes, so it belongs to none.
+framework: kernel:
+{
+  variant,
+  # Whether it is built when nothing is asked for.
+  bundle,
+  # Prefix of its ids, a hash of what build.toml says of its native code (nothing), and the files of that code (none).
+  id,
+  # Python files: the folder and the file name extensions that belong to the package.
+  python,
+  # The fixed part of metadata.json.
+  metadata,
+}:
+let
+  content = import ./content.nix kernel { inherit id python; };
+in
+{
+  inherit bundle variant;
+  # The derivation, as a system builds it: with the seed of that system, and nothing else.
+  packageOn =
+    system:
+    content.package (import ../recipes.nix { inherit system; }) {
+      library = null;
+      inherit metadata variant;
+      inherit (framework) ops;
+    };
+}

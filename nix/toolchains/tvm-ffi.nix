@@ -1,0 +1,13 @@
+# What an extension needs of TVM's foreign function interface: C++ headers, and the library that it links.
+{ name, pins }:
+let
+  # Members of the wheel, as they lie in it.
+  tree = builtins.head (pins.family name);
+in
+{
+  include = [ "${tree}/tvm_ffi/include" ];
+  # A prefix that must not reach an object (the headers' macros expand __FILE__).
+  prefix = "${tree}";
+  # Folders of libraries to link with; the same for every compute.
+  libraries = _: [ "${tree}/tvm_ffi/lib" ];
+}

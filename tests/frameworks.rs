@@ -1,0 +1,217 @@
+//! Real builds of kernels that are no torch extensions, loaded with the real client: Python alone, and tvm-ffi. `make
+//! test` prepares what they need and runs them; a bare `cargo test` leaves them out.
+
+#[path = "common/nix.rs"]
+mod nix;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use camino::Utf8Path;
+use kernel_builder::emit::nix::string;
+use serde_json::json;
+
+const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
+
+/// A copy of an example, with what was built of it.
+struct Example {
+    dir: tempfile::TempDir,
+}
+
+impl Example {
+    fn build(name: &str) -> Self {
+        let example = Self {
+            dir: tempfile::tempdir().expect("a temporary folder"),
+        };
+        let from = Path::new(REPOSITORY).join("examples").join(name);
+        let files = run(Command::new("git").current_dir(&from).arg("ls-files"));
+        for file in String::from_utf8_lossy(&files.stdout).lines() {
+            let target = example.dir.path().join(file);
+            std::fs::create_dir_all(target.parent().expect("a folder")).expect("create a folder");
+            std::fs::copy(from.join(file), target).expect("copy a file");
+        }
+        let store = std::env::var("NIX_REMOTE");
+        assert!(
+            store.is_ok_and(|store| !store.is_empty()),
+            "`make test` sets NIX_REMOTE: tests have a store of their own"
+        );
+        run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
+            .arg("build")
+            .arg(example.dir.path()));
+        example
+    }
+
+    /// Names of what was built, sorted.
+    fn built(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.dir.path().join("build")).expect("build/");
+        let name = |entry: std::io::Result<std::fs::DirEntry>| entry.expect("an entry").file_name();
+        let mut names: Vec<String> = entries
+            .map(|entry| name(entry).to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// The Python that has torch and the client, with more packages in front, in the kernel's folder.
+    fn python(&self, packages: Option<&Path>) -> Command {
+        let venv = std::env::var("KERNEL_BUILDER_TEST_VENV")
+            .expect("`make test` sets KERNEL_BUILDER_TEST_VENV");
+        let mut command = Command::new(Path::new(&venv).join("bin/python"));
+        command.current_dir(self.dir.path());
+        if let Some(packages) = packages {
+            command.env("PYTHONPATH", packages);
+        }
+        command
+    }
+
+    /// The kernel's own tests, through the unmodified client.
+    fn test(&self, packages: Option<&Path>) {
+        let mut pytest = self.python(packages);
+        let tests = run(pytest.args(["-m", "pytest", "-q", "tests"]));
+        let report = String::from_utf8_lossy(&tests.stdout).into_owned();
+        assert!(report.contains(" passed"), "{report}");
+    }
+
+    /// The client's own reader of metadata.json, and its own digest of the files.
+    fn check_metadata(&self) {
+        let check = "\
+import pathlib
+from kernels._rust import Digest, Metadata
+for variant in pathlib.Path('build').iterdir():
+    digest = Metadata.read_from_file(variant / 'metadata.json').digest
+    digest.validate(Digest.hash_variant(digest.algorithm, variant))
+";
+        run(self.python(None).args(["-c", check]));
+    }
+}
+
+fn run(command: &mut Command) -> Output {
+    let output = command.output().expect("start a program");
+    assert!(
+        output.status.success(),
+        "{command:?} failed:\n{}\n{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn python_alone_builds_and_loads() {
+    let example = Example::build("silu-and-mul");
+    let names = ["torch-cpu", "torch-cuda", "torch-rocm", "torch-xpu"];
+    assert_eq!(example.built(), names);
+    example.check_metadata();
+    example.test(None);
+
+    // Builds of two backends in one process do not share operators or modules.
+    let check = "\
+import pathlib, kernels, torch
+cpu, cuda = (kernels.get_local_kernel(pathlib.Path('build') / name) for name in ('torch-cpu', 'torch-cuda'))
+names = [build._ops.add_op_namespace_prefix('silu_and_mul') for build in (cpu, cuda)]
+assert len(set(names)) == 2, names
+x = torch.tensor([0.0, 1.0, 5.0, 2.0])
+assert torch.equal(cpu.silu_and_mul(x), cuda.silu_and_mul(x))
+";
+    run(example.python(None).args(["-c", check]));
+}
+
+/// The library is built with the oldest tvm-ffi that it may meet, and its ABI is kept since: it loads with that release
+/// and with the newest.
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn a_tvm_ffi_kernel_builds_and_loads_with_old_and_new_tvm_ffi() {
+    let example = Example::build("relu-tvm-ffi");
+    let names = ["tvm-ffi01-cpu-x86_64-linux", "tvm-ffi01-cu130-x86_64-linux"];
+    assert_eq!(example.built(), names);
+    example.check_metadata();
+    for release in ["==0.1.9", "~=0.1.9"] {
+        let packages = install_tvm_ffi(release);
+        example.test(Some(packages.path()));
+    }
+
+    // Nothing of the machine, and of libraries no more than a process without torch has.
+    for name in names {
+        let libraries = needed(&example.dir.path().join("build").join(name));
+        assert!(
+            libraries.contains(&"libtvm_ffi.so".to_owned()),
+            "{libraries:?}"
+        );
+        let foreign = |name: &&String| {
+            ["cuda", "torch", "c10"]
+                .iter()
+                .any(|word| name.contains(word))
+        };
+        assert_eq!(libraries.iter().find(foreign), None);
+    }
+}
+
+/// `pip install` into a folder of its own.
+fn install_tvm_ffi(release: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let venv = std::env::var("KERNEL_BUILDER_TEST_VENV")
+        .expect("`make test` sets KERNEL_BUILDER_TEST_VENV");
+    run(Command::new(Path::new(&venv).join("bin/python"))
+        .args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+        ])
+        .arg("--target")
+        .arg(dir.path())
+        .arg(format!("apache-tvm-ffi{release}")));
+    dir
+}
+
+/// What the one library in a folder asks the loader for.
+fn needed(variant: &Path) -> Vec<String> {
+    let files = std::fs::read_dir(variant).expect("a variant");
+    let libraries: Vec<PathBuf> = files
+        .map(|file| file.expect("a file").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "so"))
+        .collect();
+    let [library] = &libraries[..] else {
+        panic!("not one library: {libraries:?}");
+    };
+    let output = run(Command::new("readelf").arg("--dynamic").arg(library));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        !text.contains("RPATH") && !text.contains("RUNPATH"),
+        "{text}"
+    );
+    let lines = text.lines().filter(|line| line.contains("(NEEDED)"));
+    lines
+        .filter_map(|line| Some(line.split_once('[')?.1.trim_end_matches(']').to_owned()))
+        .collect()
+}
+
+/// Every system that can build packages Python, and gets the same.
+#[test]
+fn python_alone_belongs_to_every_system() {
+    let root = Utf8Path::new(REPOSITORY);
+    let value = nix::evaluate(&format!(
+        r#"
+        let
+          kernel = import (/. + {}) {{ kernelBuilder = import (/. + {}); }};
+          system = "x86_64-linux";
+        in
+        {{
+          inherit (kernel) systems;
+          packages = builtins.attrNames (kernel.packages system);
+          redistributable = builtins.filter (name: kernel.redistributable system ? ${{name}}) (
+            builtins.attrNames (kernel.packages system)
+          );
+        }}
+        "#,
+        string(root.join("examples/silu-and-mul/build.nix").as_str()),
+        string(root.join("lib").as_str()),
+    ));
+    let names = json!(["torch-cpu", "torch-cuda", "torch-rocm", "torch-xpu"]);
+    assert_eq!(value["packages"], names);
+    assert_eq!(value["redistributable"], names);
+    let systems = value["systems"].as_array().expect("a list");
+    assert!(systems.contains(&json!("x86_64-linux")), "{systems:?}");
+}
