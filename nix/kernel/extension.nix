@@ -1,6 +1,7 @@
 # One variant with native code, as build.nix describes it -> its derivations. Everything is decided in build.nix; this
 # only connects. What differs between frameworks is in frameworks.nix.
-framework: kernel@{ name, root, ... }:
+framework:
+kernel@{ name, root, ... }:
 {
   variant,
   # Where it is built.
