@@ -18,17 +18,26 @@ fi
 for dir in "${include[@]}"; do search+=("-I$dir"); done
 for dir in "${system_include[@]}"; do search+=(-isystem "$dir"); done
 
+# Runs a compiler and says how much memory it took, for `kernel-builder build` to learn from.
+measured() {
+    local peak page
+    command time -o ../time -f '%M %Z' "$@" || { cat ../time >&2 && exit 1; }
+    read -r peak page <../time
+    # NB: busybox takes what the kernel counts in kB for pages.
+    printf 'kernel-builder: peak memory in kB: %d\n' $((peak * 1024 / page))
+}
+
 # NB: the source is named by its relative path, so that __FILE__ is the same wherever the build runs.
 case $driver in
 gcc | g++)
     for prefix in "${prefixes[@]}"; do command+=("-ffile-prefix-map=$prefix=/toolchain"); done
-    "$driver" "${command[@]}" "${search[@]}" "${flags[@]}" -o "$out" -c "./$source"
+    measured "$driver" "${command[@]}" "${search[@]}" "${flags[@]}" -o "$out" -c "./$source"
     ;;
 nvcc)
     for prefix in "${prefixes[@]}"; do command+=(-Xcompiler "-ffile-prefix-map=$prefix=/toolchain"); done
     # --keep gives temporary files names that do not hold the process id, --frandom-seed a fixed module id.
     mkdir ../keep
-    "$nvcc" -ccbin "$(command -v g++)" --keep --keep-dir ../keep --frandom-seed="$source" \
+    measured "$nvcc" -ccbin "$(command -v g++)" --keep --keep-dir ../keep --frandom-seed="$source" \
         "${command[@]}" "${search[@]}" "${flags[@]}" -o "$out" -c "./$source"
     ;;
 *) fail "no recipe for the driver $driver" ;;

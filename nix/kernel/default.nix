@@ -32,6 +32,32 @@ in
   # The derivation of every variant, of all systems, by name. What any system can build is built on the given one.
   packages = system: byName system variants;
 
+  # What `kernel-builder build` asks for, of some variants: the derivation of each and of its units.
+  work =
+    system: names:
+    let
+      byName = builtins.listToAttrs (
+        map (variant: {
+          name = variant.variant;
+          value = variant;
+        }) variants
+      );
+      unit = object: {
+        derivation = object.drvPath;
+        inherit (object) driver;
+      };
+    in
+    map (
+      name:
+      let
+        variant = byName.${name};
+      in
+      {
+        derivation = (package system variant).drvPath;
+        units = map unit (variant.objects or [ ]);
+      }
+    ) names;
+
   # The bundled variants of a system in one folder; every variant of the system is an attribute of it too.
   redistributable =
     system:

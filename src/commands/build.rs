@@ -4,17 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use camino::Utf8Path;
+use serde::Deserialize;
 use walkdir::WalkDir;
 
 use super::prepare::{prepare, system};
 use super::{CommandError, fetch, generate, print};
 use crate::library;
 use crate::matrix::Variant;
-use crate::nix::{Built, Limits, Nix, name_of};
+use crate::nix::schedule::{Cost, Costs, Unit};
+use crate::nix::{Built, Limits, Nix, Work, name_of};
 use crate::pins::cache;
-
-/// Memory that a compilation may need: nvcc with torch's headers takes 2.7 GB.
-const BYTES_PER_JOB: u64 = 3 << 30;
 
 pub fn run(
     path: &Utf8Path,
@@ -44,15 +43,21 @@ pub fn run(
         .root
         .canonicalize_utf8()
         .map_err(io("find the kernel's folder"))?;
-    let attributes: Vec<String> = variants
+    let names: Vec<&str> = variants
         .iter()
-        .map(|variant| format!("packages.{}", variant.name))
+        .map(|variant| variant.name.as_str())
         .collect();
-    let derivations = nix.instantiate(
-        &library.join("nix/cli.nix"),
-        &attributes,
-        &[("root", root.as_str()), ("system", &system())],
-    )?;
+    let arguments = [
+        ("root", root.as_str()),
+        ("system", &system()),
+        ("variants", &names.join(" ")),
+    ];
+    let answer = nix.evaluate(&library.join("nix/cli.nix"), "work", &arguments)?;
+    let wanted: Vec<Wanted> = serde_json::from_value(answer).map_err(|error| CommandError::Io {
+        action: "read what Nix says of the variants".to_owned(),
+        source: error.into(),
+    })?;
+    let derivations: Vec<String> = wanted.iter().map(|w| w.derivation.clone()).collect();
 
     let mut planned = nix.to_build(&derivations)?;
     if !planned.is_empty() {
@@ -61,21 +66,33 @@ pub fn run(
             .iter()
             .map(|derivation| name_of(derivation))
             .collect();
-        let wanted: Vec<_> = fetch::wanted(&nix, &variants)?
+        let missing: Vec<_> = fetch::wanted(&nix, &variants)?
             .into_iter()
             .filter(|missing| needed.contains(missing.pin.store_name().as_str()))
             .collect();
-        if !wanted.is_empty() {
-            fetch::bring(&nix, &wanted)?;
+        if !missing.is_empty() {
+            fetch::bring(&nix, &missing)?;
             planned = nix.to_build(&derivations)?;
         }
     }
     let limits = Limits {
-        max_jobs: max_jobs.map_or_else(default_jobs, usize::from),
+        max_jobs: max_jobs.map_or_else(cores_of_machine, usize::from),
         cores: usize::from(cores),
         print_logs,
     };
-    let built = nix.build(&derivations, planned.len(), &limits)?;
+    let mut costs = Costs::open(&cache::dir().join("costs.json"));
+    let work = work(&nix, &wanted, &planned, &costs)?;
+    let built = nix.build(&work, &limits)?;
+    for finished in &built.finished {
+        if let Some(bytes) = finished.peak {
+            let seconds = finished.seconds;
+            costs.learn(&finished.derivation, Cost { bytes, seconds });
+        }
+    }
+    // Only the speed of the next build depends on it.
+    if let Err(error) = costs.save() {
+        anstream::eprintln!("note: what compilations took is not kept: {error}");
+    }
 
     report_failures(&nix, &built, print_logs)?;
     let seconds: BTreeMap<&str, f64> = built
@@ -92,6 +109,9 @@ pub fn run(
         rows.push([variant.name.clone(), result, time, size]);
     }
     print(&table(&rows))?;
+    for line in slowest(&built, &variants) {
+        anstream::eprintln!("{line}");
+    }
     anstream::eprintln!("{} in {:.1} s", output, start.elapsed().as_secs_f64());
     if failed > 0 {
         return Err(CommandError::Build {
@@ -183,21 +203,108 @@ fn report_failures(nix: &Nix, built: &Built, print_logs: bool) -> Result<(), Com
     Ok(())
 }
 
-/// Cores, as far as memory allows.
-fn default_jobs() -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let memory = std::fs::read_to_string("/proc/meminfo")
-        .ok()
-        .and_then(|text| {
-            let line = text
-                .lines()
-                .find(|line| line.starts_with("MemAvailable:"))?;
-            line.split_whitespace().nth(1)?.parse::<u64>().ok()
-        });
-    let by_memory = memory.map_or(cores, |kilobytes| {
-        (kilobytes * 1024 / BYTES_PER_JOB) as usize
-    });
-    cores.min(by_memory).max(1)
+fn cores_of_machine() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// What Nix says of a variant.
+#[derive(Deserialize)]
+struct Wanted {
+    derivation: String,
+    units: Vec<WantedUnit>,
+}
+
+#[derive(Deserialize)]
+struct WantedUnit {
+    derivation: String,
+    driver: String,
+}
+
+/// Splits what is still to be built into what comes before the units, the units, and the variants. Where Nix has remote
+/// builders, it knows best what to run where: everything is left to it.
+fn work(
+    nix: &Nix,
+    wanted: &[Wanted],
+    planned: &[String],
+    costs: &Costs,
+) -> Result<Work, CommandError> {
+    let planned: BTreeSet<&str> = planned.iter().map(String::as_str).collect();
+    let mut units = BTreeMap::new();
+    if !nix.has_builders() {
+        for unit in wanted.iter().flat_map(|wanted| &wanted.units) {
+            if planned.contains(unit.derivation.as_str()) {
+                let cost = costs.of(&unit.derivation, &unit.driver);
+                units.insert(unit.derivation.clone(), cost);
+            }
+        }
+    }
+    let derivations: Vec<String> = units.keys().cloned().collect();
+    let mut first = nix.needed_by(&derivations)?;
+    first.retain(|derivation| planned.contains(derivation.as_str()));
+    let units = units.into_iter();
+    let of = |wanted: &Wanted| {
+        wanted
+            .units
+            .iter()
+            .map(|unit| unit.derivation.clone())
+            .collect()
+    };
+    Ok(Work {
+        first,
+        units: units
+            .map(|(derivation, cost)| Unit { derivation, cost })
+            .collect(),
+        wanted: wanted
+            .iter()
+            .map(|wanted| (wanted.derivation.clone(), of(wanted)))
+            .collect(),
+        count: planned.len(),
+    })
+}
+
+/// What took longest: the compilations with the most time and memory, and the steps that no number of cores would have
+/// done side by side.
+fn slowest(built: &Built, variants: &[&Variant]) -> Vec<String> {
+    const SHOWN: usize = 3;
+    let mut units: Vec<_> = built
+        .finished
+        .iter()
+        .filter_map(|finished| Some((finished, finished.peak?)))
+        .collect();
+    units.sort_by(|(a, _), (b, _)| b.seconds.total_cmp(&a.seconds));
+    let mut lines: Vec<String> = units
+        .iter()
+        .take(SHOWN)
+        .map(|(finished, peak)| {
+            let (name, seconds) = (name_of(&finished.derivation), finished.seconds);
+            format!("  {name}: {seconds:.1} s, {:.0} MB", *peak as f64 / 1e6)
+        })
+        .collect();
+    if units.len() > SHOWN {
+        lines.push(format!("  and {} more units", units.len() - SHOWN));
+    }
+    if !lines.is_empty() {
+        lines.insert(0, "slowest units:".to_owned());
+    }
+    let after = |variant: &&Variant| {
+        let own = built
+            .finished
+            .iter()
+            .filter(|finished| name_of(&finished.derivation).contains(&variant.name));
+        own.map(|finished| finished.seconds).sum::<f64>()
+    };
+    let link = variants
+        .iter()
+        .map(|variant| after(variant))
+        .fold(0.0, f64::max);
+    if let Some((unit, _)) = units.first() {
+        let total = unit.seconds + link;
+        lines.push(format!(
+            "critical path: {total:.1} s ({:.1} s to compile, {link:.1} s to link and package)",
+            unit.seconds
+        ));
+    }
+    lines
 }
 
 /// Files of the store are read-only; a user's own are not.

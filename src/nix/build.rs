@@ -1,26 +1,43 @@
-//! Builds derivations in Nix's sandbox and watches.
+//! Builds derivations in Nix's sandbox and watches. Which compilation starts when is decided in schedule.rs.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use indicatif::ProgressDrawTarget;
 
 use super::log::{Event, event};
 use super::progress::{Finished, Progress};
-use super::{Nix, NixError};
+use super::schedule::{Queue, Unit};
+use super::{Nix, NixError, memory, name_of};
+
+/// What a compilation prints about itself (nix/kernel/compile.sh), before kilobytes.
+const PEAK: &str = "kernel-builder: peak memory in kB: ";
 
 /// How much of the machine a build may take.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Derivations at a time.
+    /// Derivations at a time; compilations also have to fit into memory.
     pub max_jobs: usize,
     /// Cores that one derivation may use.
     pub cores: usize,
     pub print_logs: bool,
 }
 
+/// What is to be built.
+#[derive(Clone, Debug, Default)]
+pub struct Work {
+    /// What must be there before a unit can start: toolchains.
+    pub first: Vec<String>,
+    pub units: Vec<Unit>,
+    /// What is wanted, each with the units that it needs.
+    pub wanted: Vec<(String, Vec<String>)>,
+    /// How many derivations all of this builds.
+    pub count: usize,
+}
+
 /// What a build did. Derivations that were in the store already are not among it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Built {
     /// In the order in which they ended, the failed ones included.
     pub finished: Vec<Finished>,
@@ -28,22 +45,158 @@ pub struct Built {
     pub errors: Vec<String>,
 }
 
+/// What one running Nix says.
+enum Message {
+    Event(Event),
+    Ended(Result<ExitStatus, std::io::Error>),
+}
+
 impl Nix {
-    /// Builds derivations; a failed one does not stop those that do not need it. `count` is how many are expected.
+    /// Builds: what units need, the units, and then what is wanted. A failed unit does not stop others; what needs it is
+    /// not tried.
     ///
     /// # Errors
     /// `NixError::Start`; failed builds are part of the result.
-    pub fn build(
-        &self,
-        derivations: &[String],
-        count: usize,
-        limits: &Limits,
-    ) -> Result<Built, NixError> {
-        let failed = |source| NixError::Start {
-            program: "nix-store",
-            source,
+    pub fn build(&self, work: &Work, limits: &Limits) -> Result<Built, NixError> {
+        let (sender, receiver) = channel();
+        let mut build = Build {
+            nix: self,
+            limits,
+            progress: Progress::new(work.count, limits.print_logs, ProgressDrawTarget::stderr()),
+            built: Built::default(),
+            sender,
+            receiver,
+            started: 0,
         };
-        let mut command = Command::new(&self.store);
+        if !work.first.is_empty() {
+            build.all(&work.first)?;
+        }
+        let failed = build.units(&work.units)?;
+        let wanted = work.wanted.iter();
+        let possible: Vec<String> = wanted
+            .filter(|(_, units)| units.iter().all(|unit| !failed.contains(unit)))
+            .map(|(derivation, _)| derivation.clone())
+            .collect();
+        if !possible.is_empty() {
+            build.all(&possible)?;
+        }
+        build.progress.finish();
+        Ok(build.built)
+    }
+}
+
+/// A build that is under way.
+struct Build<'a> {
+    nix: &'a Nix,
+    limits: &'a Limits,
+    progress: Progress,
+    built: Built,
+    sender: Sender<(u64, Message)>,
+    receiver: Receiver<(u64, Message)>,
+    /// Nixes so far: each has its own numbers for what it does.
+    started: u64,
+}
+
+impl Build<'_> {
+    /// Lets one Nix build some derivations.
+    fn all(&mut self, derivations: &[String]) -> Result<(), NixError> {
+        let number = self.start(derivations, self.limits.max_jobs)?;
+        let before = self.built.errors.len();
+        while let Some((_, status)) = self.step()? {
+            if !status.success() && self.built.errors.len() == before {
+                let why = format!("nix-store {number} ended with {status}");
+                self.built.errors.push(why);
+            }
+            return Ok(());
+        }
+        Ok(())
+    }
+
+    /// Builds units, each with a Nix of its own, as many at a time as fit. Returns those that failed.
+    fn units(&mut self, units: &[Unit]) -> Result<Vec<String>, NixError> {
+        // A tenth is left to others.
+        let budget = memory::available().map(|bytes| bytes / 10 * 9);
+        let mut queue = Queue::new(units.to_vec(), self.limits.max_jobs);
+        let mut running: Vec<(u64, Unit, bool)> = Vec::new();
+        let mut failed = Vec::new();
+        loop {
+            let free = |queue: &Queue| {
+                // What runs has not all of its memory yet, and others take some too.
+                let planned = budget?.saturating_sub(queue.expected());
+                Some(memory::available().map_or(planned, |now| planned.min(now)))
+            };
+            while let Some(unit) = queue.next(free(&queue)) {
+                let number = self.start(std::slice::from_ref(&unit.derivation), 1)?;
+                let alone = queue.is_alone();
+                running.push((number, unit, alone));
+            }
+            if running.is_empty() {
+                return Ok(failed);
+            }
+            let errors = self.built.errors.len();
+            let Some((number, status)) = self.step()? else {
+                return Ok(failed);
+            };
+            let Some(at) = running.iter().position(|(own, _, _)| *own == number) else {
+                continue;
+            };
+            let (_, unit, alone) = running.swap_remove(at);
+            queue.ended(&unit);
+            if status.success() {
+                continue;
+            }
+            if !alone && self.out_of_memory(&unit) {
+                let name = name_of(&unit.derivation);
+                self.progress
+                    .print(&format!("{name} ran out of memory: it will run alone"));
+                self.built.errors.truncate(errors);
+                queue.again_alone(unit);
+            } else {
+                failed.push(unit.derivation);
+            }
+        }
+    }
+
+    /// Whether a unit that failed was killed, or says that there was no memory.
+    fn out_of_memory(&self, unit: &Unit) -> bool {
+        let mut finished = self.built.finished.iter().rev();
+        let finished = finished.find(|finished| finished.derivation == unit.derivation);
+        finished.is_some_and(Finished::out_of_memory)
+    }
+
+    /// Handles what running Nixes say until one of them ends: its number and status. Nothing if none runs.
+    fn step(&mut self) -> Result<Option<(u64, ExitStatus)>, NixError> {
+        while let Ok((number, message)) = self.receiver.recv() {
+            // Numbers of activities are small; those of several Nixes must not be mixed up.
+            let own = |id: u64| (number, id);
+            match message {
+                Message::Event(Event::Started { id, derivation }) => {
+                    self.progress.started(own(id), derivation);
+                }
+                Message::Event(Event::Line { id, text }) => match text.strip_prefix(PEAK) {
+                    Some(kilobytes) => self.progress.peak(own(id), kilobytes.trim().parse().ok()),
+                    None => self.progress.line(own(id), &text),
+                },
+                Message::Event(Event::Stopped { id }) => {
+                    self.built.finished.extend(self.progress.stopped(own(id)));
+                }
+                Message::Event(Event::Message { level: 0, text }) => self.built.errors.push(text),
+                Message::Event(Event::Plain(text)) if !text.trim().is_empty() => {
+                    self.progress.print(&text);
+                }
+                Message::Event(_) => {}
+                Message::Ended(status) => {
+                    let status = status.map_err(start_failed)?;
+                    return Ok(Some((number, status)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Starts a Nix that builds derivations; a failed one does not stop those that do not need it.
+    fn start(&mut self, derivations: &[String], max_jobs: usize) -> Result<u64, NixError> {
+        let mut command = Command::new(&self.nix.store);
         command.args([
             "--realise",
             "--keep-going",
@@ -51,51 +204,39 @@ impl Nix {
             "internal-json",
             "-v",
         ]);
-        command.args([
-            "--max-jobs",
-            &limits.max_jobs.to_string(),
-            "--cores",
-            &limits.cores.to_string(),
-        ]);
+        command.args(["--max-jobs", &max_jobs.to_string()]);
+        command.args(["--cores", &self.limits.cores.to_string()]);
         // A build that could see the host would not be the same everywhere; one that silently can is worse.
-        command.args([
-            "--option",
-            "sandbox",
-            "true",
-            "--option",
-            "sandbox-fallback",
-            "false",
-        ]);
-        command.args(self.caches());
+        command.args(["--option", "sandbox", "true"]);
+        command.args(["--option", "sandbox-fallback", "false"]);
         command
+            .args(self.nix.caches())
             .args(derivations)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(failed)?;
+        let child = command.spawn().map_err(start_failed)?;
+        self.started += 1;
+        let (number, sender) = (self.started, self.sender.clone());
+        std::thread::spawn(move || watch(child, number, &sender));
+        Ok(number)
+    }
+}
 
-        let mut progress = Progress::new(count, limits.print_logs, ProgressDrawTarget::stderr());
-        let mut built = Built {
-            finished: Vec::new(),
-            errors: Vec::new(),
-        };
-        if let Some(stderr) = child.stderr.take() {
-            for line in BufReader::new(stderr).split(b'\n') {
-                match event(&String::from_utf8_lossy(&line.map_err(failed)?)) {
-                    Event::Started { id, derivation } => progress.started(id, derivation),
-                    Event::Line { id, text } => progress.line(id, &text),
-                    Event::Stopped { id } => built.finished.extend(progress.stopped(id)),
-                    Event::Message { level: 0, text } => built.errors.push(text),
-                    Event::Plain(text) if !text.trim().is_empty() => progress.print(&text),
-                    _ => {}
-                }
-            }
+/// Sends on what a Nix says, and how it ended. Nobody listens any more if the build was given up.
+fn watch(mut child: Child, number: u64, sender: &Sender<(u64, Message)>) {
+    if let Some(stderr) = child.stderr.take() {
+        for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
+            let event = event(&String::from_utf8_lossy(&line));
+            let _ = sender.send((number, Message::Event(event)));
         }
-        progress.finish();
-        let status = child.wait().map_err(failed)?;
-        if !status.success() && built.errors.is_empty() {
-            built.errors.push(format!("nix-store ended with {status}"));
-        }
-        Ok(built)
+    }
+    let _ = sender.send((number, Message::Ended(child.wait())));
+}
+
+fn start_failed(source: std::io::Error) -> NixError {
+    NixError::Start {
+        program: "nix-store",
+        source,
     }
 }

@@ -2,7 +2,9 @@
 
 pub mod build;
 pub mod log;
+pub mod memory;
 mod progress;
+pub mod schedule;
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -11,7 +13,7 @@ use camino::Utf8Path;
 use miette::Diagnostic;
 use thiserror::Error;
 
-pub use self::build::{Built, Limits};
+pub use self::build::{Built, Limits, Work};
 
 #[derive(Debug, Diagnostic, Error)]
 pub enum NixError {
@@ -64,6 +66,8 @@ pub struct Nix {
     nix: PathBuf,
     /// Binary caches to ask; nothing where Nix's configuration could not be read.
     substituters: Option<String>,
+    /// Whether it is configured to build on other machines too.
+    builders: bool,
 }
 
 impl Nix {
@@ -78,26 +82,24 @@ impl Nix {
             store: find("nix-store")?,
             nix: find("nix")?,
             substituters: None,
+            builders: false,
         };
-        nix.substituters = nix.configured_caches();
+        if let Some(settings) = nix.settings() {
+            nix.substituters = configured_caches(&settings);
+            nix.builders = has_builders(&settings);
+        }
         Ok(nix)
     }
 
-    /// The configured binary caches but the one of nixpkgs, which has nothing of ours: asking it costs seconds where it
-    /// cannot be reached.
-    fn configured_caches(&self) -> Option<String> {
-        let output = self
-            .nix_command()
-            .args(["show-config", "--json"])
-            .output()
-            .ok()?;
-        let settings: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
-        let caches = settings["substituters"]["value"].as_array()?;
-        let names = caches.iter().filter_map(|cache| cache.as_str());
-        let ours: Vec<&str> = names
-            .filter(|cache| !cache.contains("cache.nixos.org"))
-            .collect();
-        Some(ours.join(" "))
+    /// Whether Nix is configured to build on other machines too.
+    pub fn has_builders(&self) -> bool {
+        self.builders
+    }
+
+    fn settings(&self) -> Option<serde_json::Value> {
+        let mut command = self.nix_command();
+        let output = command.args(["show-config", "--json"]).output().ok()?;
+        serde_json::from_slice(&output.stdout).ok()
     }
 
     /// The option that names the binary caches to ask.
@@ -106,7 +108,8 @@ impl Nix {
         caches.map_or_else(Vec::new, |caches| vec!["--option", "substituters", caches])
     }
 
-    /// Evaluates a function of a file and returns its result as JSON. `arguments` are strings by name.
+    /// Evaluates a function of a file and returns its result as JSON. `arguments` are strings by name. Derivations whose
+    /// paths are part of it come into the store.
     ///
     /// # Errors
     /// `NixError::Evaluate` with Nix's own words.
@@ -117,7 +120,8 @@ impl Nix {
         arguments: &[(&str, &str)],
     ) -> Result<serde_json::Value, NixError> {
         let mut command = self.instantiate_command(file, arguments);
-        command.args(["--eval", "--strict", "--json", "-A", attribute]);
+        command.args(["--eval", "--read-write-mode", "--strict", "--json"]);
+        command.args(["-A", attribute]);
         let output = self.run(command, "nix-instantiate")?;
         let fail = |why| NixError::Evaluate {
             what: format!("{attribute} of {file}"),
@@ -127,30 +131,6 @@ impl Nix {
             return Err(fail(words(&output)));
         }
         serde_json::from_slice(&output.stdout).map_err(|error| fail(error.to_string()))
-    }
-
-    /// Instantiates attributes of a file: their derivations, in the same order.
-    ///
-    /// # Errors
-    /// `NixError::Evaluate` with Nix's own words.
-    pub fn instantiate(
-        &self,
-        file: &Utf8Path,
-        attributes: &[String],
-        arguments: &[(&str, &str)],
-    ) -> Result<Vec<String>, NixError> {
-        let mut command = self.instantiate_command(file, arguments);
-        for attribute in attributes {
-            command.args(["-A", attribute]);
-        }
-        let output = self.run(command, "nix-instantiate")?;
-        if !output.status.success() {
-            return Err(NixError::Evaluate {
-                what: file.to_string(),
-                why: words(&output),
-            });
-        }
-        Ok(lines(&output))
     }
 
     fn instantiate_command(&self, file: &Utf8Path, arguments: &[(&str, &str)]) -> Command {
@@ -207,6 +187,20 @@ impl Nix {
         let mut command = self.store_command();
         command.args(["--query", "--requisites", derivation]);
         Ok(lines(&self.checked(command, "query a derivation")?))
+    }
+
+    /// The derivations that some derivations need directly.
+    pub fn needed_by(&self, derivations: &[String]) -> Result<Vec<String>, NixError> {
+        if derivations.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut command = self.store_command();
+        command.args(["--query", "--references"]).args(derivations);
+        let mut needed = lines(&self.checked(command, "query derivations")?);
+        needed.retain(|path| path.ends_with(".drv"));
+        needed.sort();
+        needed.dedup();
+        Ok(needed)
     }
 
     /// The output of a derivation, if it is in the store.
@@ -279,6 +273,31 @@ impl Nix {
             .output()
             .map_err(|source| NixError::Start { program, source })
     }
+}
+
+/// The configured binary caches but the one of nixpkgs, which has nothing of ours: asking it costs seconds where it
+/// cannot be reached.
+fn configured_caches(settings: &serde_json::Value) -> Option<String> {
+    let caches = settings["substituters"]["value"].as_array()?;
+    let names = caches.iter().filter_map(|cache| cache.as_str());
+    let ours: Vec<&str> = names
+        .filter(|cache| !cache.contains("cache.nixos.org"))
+        .collect();
+    Some(ours.join(" "))
+}
+
+/// NB: the default names a file that need not exist.
+fn has_builders(settings: &serde_json::Value) -> bool {
+    let builders = settings["builders"]["value"].as_str().unwrap_or_default();
+    let mut parts = builders.split([';', '\n']).map(str::trim);
+    parts.any(|part| match part.strip_prefix('@') {
+        Some(file) => {
+            let text = std::fs::read_to_string(file).unwrap_or_default();
+            let mut lines = text.lines().map(str::trim);
+            lines.any(|line| !line.is_empty() && !line.starts_with('#'))
+        }
+        None => !part.is_empty(),
+    })
 }
 
 /// The name of a store path: what follows the hash, without `.drv`.

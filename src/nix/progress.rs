@@ -11,10 +11,13 @@ use super::name_of;
 /// Lines of running derivations; more than that are only counted.
 const ROWS: usize = 8;
 
+/// The number of a Nix, and that Nix's number of an activity.
+pub type Id = (u64, u64);
+
 pub struct Progress {
     bars: MultiProgress,
     total: ProgressBar,
-    running: BTreeMap<u64, Running>,
+    running: BTreeMap<Id, Running>,
     /// Whether every line of every build is printed.
     print_logs: bool,
     terminal: bool,
@@ -25,6 +28,7 @@ struct Running {
     since: Instant,
     row: Option<ProgressBar>,
     last_lines: Vec<String>,
+    peak: Option<u64>,
 }
 
 /// A derivation that was built or failed.
@@ -32,8 +36,26 @@ struct Running {
 pub struct Finished {
     pub derivation: String,
     pub seconds: f64,
+    /// Bytes that the largest of its processes had; only compilations say.
+    pub peak: Option<u64>,
     /// Its last lines of output.
     pub last_lines: Vec<String>,
+}
+
+impl Finished {
+    /// Whether its last lines say that it was killed or got no memory, as compilers and shells put it.
+    pub fn out_of_memory(&self) -> bool {
+        const WORDS: [&str; 6] = [
+            "Killed",
+            "SIGKILL",
+            "signal 9",
+            "out of memory",
+            "Cannot allocate memory",
+            "virtual memory exhausted",
+        ];
+        let mut lines = self.last_lines.iter();
+        lines.any(|line| WORDS.iter().any(|word| line.contains(word)))
+    }
 }
 
 impl Progress {
@@ -54,7 +76,7 @@ impl Progress {
         }
     }
 
-    pub fn started(&mut self, id: u64, derivation: String) {
+    pub fn started(&mut self, id: Id, derivation: String) {
         let terminal = self.terminal;
         let row = (self
             .running
@@ -78,6 +100,7 @@ impl Progress {
                 since: Instant::now(),
                 row,
                 last_lines: Vec::new(),
+                peak: None,
             },
         );
         let hidden = self
@@ -92,7 +115,16 @@ impl Progress {
         });
     }
 
-    pub fn line(&mut self, id: u64, text: &str) {
+    /// How much memory a compilation had, in kB.
+    pub fn peak(&mut self, id: Id, kilobytes: Option<u64>) {
+        if let Some(running) = self.running.get_mut(&id) {
+            running.peak = running
+                .peak
+                .max(kilobytes.map(|kilobytes| kilobytes * 1024));
+        }
+    }
+
+    pub fn line(&mut self, id: Id, text: &str) {
         let Some(running) = self.running.get_mut(&id) else {
             return;
         };
@@ -109,7 +141,7 @@ impl Progress {
         }
     }
 
-    pub fn stopped(&mut self, id: u64) -> Option<Finished> {
+    pub fn stopped(&mut self, id: Id) -> Option<Finished> {
         let running = self.running.remove(&id)?;
         let seconds = running.since.elapsed().as_secs_f64();
         if let Some(row) = running.row {
@@ -130,6 +162,7 @@ impl Progress {
         Some(Finished {
             derivation: running.derivation,
             seconds,
+            peak: running.peak,
             last_lines: running.last_lines,
         })
     }
@@ -166,8 +199,8 @@ mod tests {
             false,
             ProgressDrawTarget::term_like(Box::new(terminal.clone())),
         );
-        progress.started(1, "/nix/store/abc-relu.cu.o.drv".to_owned());
-        progress.line(1, "compiling");
+        progress.started((1, 1), "/nix/store/abc-relu.cu.o.drv".to_owned());
+        progress.line((1, 1), "compiling");
         let draw = |progress: &Progress| {
             for running in progress.running.values() {
                 running.row.as_ref().expect("a row").force_draw();
@@ -178,7 +211,7 @@ mod tests {
         let shown = terminal.contents();
         assert!(shown.contains("0/2 built"), "{shown}");
         assert!(shown.contains("relu.cu.o compiling"), "{shown}");
-        let finished = progress.stopped(1).expect("it ran");
+        let finished = progress.stopped((1, 1)).expect("it ran");
         assert_eq!(finished.last_lines, ["compiling"]);
         draw(&progress);
         let shown = terminal.contents();
