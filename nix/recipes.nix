@@ -30,6 +30,7 @@ in
       };
       torch = import ./toolchains/torch.nix {
         name = torch;
+        host = hostTools;
         inherit pins run;
       };
       cuda =

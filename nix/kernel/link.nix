@@ -1,4 +1,5 @@
-# The objects of a variant -> its extension library, checked against the manylinux policy it promises.
+# The objects of a variant -> its extension library, checked: nothing is missing, and it keeps the manylinux policy that it
+# promises.
 { manylinux, run }:
 {
   name,
@@ -33,15 +34,8 @@ run {
     inherit (toolchain) host;
   };
   search = [
-    toolchain.torch.cpuLibraries
+    toolchain.torch.libraries
   ]
-  ++ (
-    if toolchain.cuda == null then
-      [ ]
-    else
-      [
-        toolchain.torch.cudaLibraries
-        "${toolchain.cuda.toolkit}/lib64"
-      ]
-  );
+  ++ (if toolchain.cuda == null then [ ] else [ "${toolchain.cuda.toolkit}/lib64" ]);
+  expectedSymbols = toolchain.torch.symbols;
 }

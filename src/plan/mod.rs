@@ -147,18 +147,20 @@ fn variant_plan(
 /// Libraries that torch's CMake targets put on the link line, less libtorch itself: of a wheel with CUDA it needs
 /// libtorch_cuda, which a CPU kernel must not.
 fn link(row: &Row, table: &Table) -> Link {
-    let mut libraries = vec!["c10", "torch_cpu"];
-    if row.backend == Backend::Cuda {
-        libraries.extend(["c10_cuda", "torch_cuda", "cudart"]);
-    }
+    // NB: stubs stand for torch's libraries, so that the linker cannot see which of them are needed.
+    let mut libraries = vec!["-Wl,--no-as-needed", "-lc10", "-ltorch_cpu"];
+    let (more, others): (&[&str], &[&str]) = match row.backend {
+        Backend::Cuda => (&["-lc10_cuda", "-ltorch_cuda"], &["-lcudart"]),
+        _ => (&[], &[]),
+    };
+    libraries.extend(more);
+    libraries.push("-Wl,--as-needed");
+    libraries.extend(others);
     Link {
         flags: ["-O3", "-DNDEBUG", "-Wl,--as-needed"]
             .map(str::to_owned)
             .to_vec(),
-        libraries: libraries
-            .into_iter()
-            .map(|name| format!("-l{name}"))
-            .collect(),
+        libraries: libraries.into_iter().map(str::to_owned).collect(),
         policy: table.policy(row).cloned().unwrap_or_default(),
     }
 }
