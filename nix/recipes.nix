@@ -38,6 +38,7 @@ in
         if torch != null then
           import ./toolchains/torch.nix {
             name = torch;
+            host = hostTools;
             inherit pins run;
           }
         else

@@ -13,7 +13,6 @@ scripts/venv.sh "$KERNEL_BUILDER_TEST_VENV"
 # `make fuzz` is for the two that are skipped.
 cargo test --quiet -- --include-ignored --skip mutated_files_for_minutes --skip time_by_size
 
-
 # The real builds once more with a current Nix, whose store has another schema. Debian's names a /bin/sh for the sandbox
 # that this machine need not have.
 scripts/newer-nix.sh target/nix-2.26

@@ -11,15 +11,11 @@ pip=("$dir/bin/python" -m pip install --quiet --disable-pip-version-check --no-c
 # From filelock on: what torch itself needs besides NVIDIA's libraries.
 "${pip[@]}" kernels==0.17.2 numpy pytest filelock fsspec jinja2 networkx sympy typing-extensions
 
-# `kernel-builder fetch` has torch's wheel already, for one version of Python.
-cache=${KERNEL_BUILDER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kernel-builder}
-tag=$("$dir/bin/python" -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
-wheel=$(find "$cache/archives" -name "torch-2.11.0-$tag-$tag-*_$(uname -m).whl" -print -quit 2>/dev/null || true)
 libraries=$(ldconfig -p 2>/dev/null || true)
 if [[ $libraries == *libcuda.so.1* ]]; then
-    "${pip[@]}" "${wheel:-torch==2.11.0}"
+    "${pip[@]}" torch==2.11.0
 else
-    "${pip[@]}" --no-deps "${wheel:-torch==2.11.0}"
+    "${pip[@]}" --no-deps torch==2.11.0
     "$dir/bin/python" "$root/tools/cuda_runtime_stubs.py" >/dev/null
 fi
 touch "$dir/.complete"

@@ -240,6 +240,36 @@ fn a_library_that_cannot_keep_its_policy_is_refused_with_a_list() {
     }
 }
 
+/// A shared library may have undefined symbols, so that a linker does not mind a forgotten source file.
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn a_source_that_is_missing_is_noticed_when_the_library_is_linked() {
+    let heavy = Heavy::new();
+    let manifest = heavy.path().join("build.toml");
+    let text = std::fs::read_to_string(&manifest).expect("build.toml");
+    let boundary = "src = [\"boundary.cpp\", \"boundary.h\"]";
+    assert!(text.contains(boundary));
+    std::fs::write(&manifest, text.replace(boundary, "src = [\"other.cpp\"]")).expect("written");
+    // What torch gives is no mistake, whatever it is called with.
+    let other = "#include <ATen/ATen.h>\nat::Tensor mine(at::Tensor, int);\n\
+                 at::Tensor theirs(at::Tensor x) { return at::relu(mine(x, 1)); }\n";
+    std::fs::write(heavy.path().join("other.cpp"), other).expect("written");
+    succeed(kernel_builder("generate").arg(heavy.path()));
+    let output = heavy.link("library", &[]);
+    assert!(!output.status.success());
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    for line in [
+        "refuse(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&, int), used in\n",
+        "    heavy-torch-ext-heavy.cpp.o\n",
+        "mine(at::Tensor, int), used in\n",
+        "    heavy-other.cpp.o\n",
+        "nothing defines these: is a source file missing from build.toml?",
+    ] {
+        assert!(words.contains(line), "{line}\n{words}");
+    }
+    assert!(!words.contains("relu"), "{words}");
+}
+
 /// The symbols that a library gives.
 fn defined(library: &Path) -> BTreeSet<String> {
     let data = std::fs::read(library).expect("a library");

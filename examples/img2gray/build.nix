@@ -131,10 +131,12 @@ kernelBuilder.kernel {
           "-Wl,--as-needed"
         ];
         libraries = [
+          "-Wl,--no-as-needed"
           "-lc10"
           "-ltorch_cpu"
           "-lc10_cuda"
           "-ltorch_cuda"
+          "-Wl,--as-needed"
           "-lcudart"
         ];
         policy = {

@@ -94,8 +94,10 @@ kernelBuilder.kernel {
           "-Wl,--as-needed"
         ];
         libraries = [
+          "-Wl,--no-as-needed"
           "-lc10"
           "-ltorch_cpu"
+          "-Wl,--as-needed"
         ];
         policy = policy1;
       };
@@ -238,10 +240,12 @@ kernelBuilder.kernel {
           "-Wl,--as-needed"
         ];
         libraries = [
+          "-Wl,--no-as-needed"
           "-lc10"
           "-ltorch_cpu"
           "-lc10_cuda"
           "-ltorch_cuda"
+          "-Wl,--as-needed"
           "-lcudart"
         ];
         policy = policy1;

@@ -1,4 +1,5 @@
-# The objects of a variant -> its extension library, checked against the manylinux policy it promises.
+# The objects of a variant -> its extension library, checked: nothing is missing, and it keeps the manylinux policy that it
+# promises.
 { manylinux, run }:
 {
   name,
@@ -33,6 +34,7 @@ run {
     inherit (toolchain) host;
   };
   search =
-    toolchain.framework.libraries { cuda = toolchain.cuda != null; }
+    toolchain.framework.libraries
     ++ (if toolchain.cuda == null then [ ] else [ "${toolchain.cuda.toolkit}/lib64" ]);
+  expectedSymbols = toolchain.framework.symbols;
 }

@@ -21,6 +21,28 @@ g++ -shared -fPIC "${flags[@]}" -o "$out/$library" "${objects[@]}" namespace.o "
     -Wl,--exclude-libs,ALL
 strip --strip-unneeded "$out/$library"
 
+# Symbols that no library of the link defines and nobody else is known to: a loader would fail on them, on the machine of
+# a user. NB: those of libraries with symbol versions carry one here (@); weak ones (w) may stay undefined.
+nm --dynamic --undefined-only --format=posix "$out/$library" | awk '$2 == "U" && $1 !~ /@/ { print $1 }' | sort -u >undefined
+readelf --dynamic --wide "$out/$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | while read -r needed; do
+    for dir in "${search[@]}"; do
+        [ ! -e "$dir/$needed" ] || readelf --dyn-syms --wide "$dir/$needed"
+    done
+done | awk '$7 != "UND" { sub(/@.*/, "", $8); print $8 }' >defined
+grep -v '^#' "$expectedSymbols" | grep . >expected
+awk 'FILENAME == "defined" { defined[$1]; next } !($1 in defined)' defined undefined | { grep -E -v -f expected || true; } >lost
+if [ -s lost ]; then
+    while read -r symbol; do
+        printf '%s, used in\n' "$(c++filt "$symbol")"
+        for object in "${objects[@]}"; do
+            name=${object##*/}
+            nm --undefined-only --format=posix "$object" |
+                awk -v symbol="$symbol" -v name="${name#*-}" '$1 == symbol { print "    " name }'
+        done
+    done <lost >&2
+    fail "nothing defines these: is a source file missing from build.toml?"
+fi
+
 # NB: .dynsym and the version needs are what the loader reads; .symtab may be stripped and proves nothing.
 readelf --version-info --wide "$out/$library" >versions
 awk '/^Version / { needs = $2 == "needs" }

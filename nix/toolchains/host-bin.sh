@@ -5,6 +5,6 @@ for program in gcc g++ cpp; do
     printf '#!%s\nexec %s/usr/bin/%s-12 --sysroot=%s "$@"\n' "$builder" "$sysroot" "$program" "$sysroot" >"$program"
     chmod 755 "$program"
 done
-for tool in ar as ld nm objcopy objdump ranlib readelf strip; do
+for tool in ar as c++filt ld nm objcopy objdump ranlib readelf strip; do
     ln -s "$sysroot/usr/bin/x86_64-linux-gnu-$tool" "$tool"
 done

@@ -1,50 +1,35 @@
-# What an extension needs of torch: headers, and the libraries that it links. Derivations of their own, so that nothing
-# waits for hundreds of MB that it does not use.
+# What an extension needs of torch: its headers, and libraries to link. Of the libraries only the names matter, since
+# their symbols have no versions and the loader finds each wherever it is: stubs stand for a gigabyte.
 {
   name,
+  host,
   pins,
   run,
 }:
 let
-  wheel = builtins.head (pins.family name);
-  headers = run {
-    name = "${name}-headers";
-    script = ./torch-headers.sh;
-    inherit wheel;
-  };
-  libraries =
-    set: names:
-    run {
-      name = "${name}-libraries-${set}";
-      script = ./torch-libraries.sh;
-      inherit wheel names;
-    };
+  headers = builtins.head (pins.family name);
 in
 {
   include = [
-    "${headers}/include"
-    "${headers}/include/torch/csrc/api/include"
+    "${headers}/torch/include"
+    "${headers}/torch/include/torch/csrc/api/include"
   ];
   # A prefix that must not reach an object (torch's macros expand __FILE__).
-  prefix = "${headers}";
-  # Folders of libraries to link with.
-  libraries =
-    { cuda }:
-    [
-      (libraries "cpu" [
+  prefix = "${headers}/torch";
+  # Folders of libraries to link with; the same for every torch.
+  libraries = [
+    (run {
+      name = "torch-stubs";
+      script = ./torch-stubs.sh;
+      tools = [ host.bin ];
+      names = [
         "c10"
         "torch_cpu"
-      ])
-    ]
-    ++ (
-      if cuda then
-        [
-          (libraries "cuda" [
-            "c10_cuda"
-            "torch_cuda"
-          ])
-        ]
-      else
-        [ ]
-    );
+        "c10_cuda"
+        "torch_cuda"
+      ];
+    })
+  ];
+  # Symbols that a linked library may leave to torch.
+  symbols = ./torch-symbols.txt;
 }

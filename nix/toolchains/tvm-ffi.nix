@@ -9,5 +9,7 @@ in
   # A prefix that must not reach an object (the headers' macros expand __FILE__).
   prefix = "${tree}";
   # Folders of libraries to link with; the same for every compute.
-  libraries = _: [ "${tree}/tvm_ffi/lib" ];
+  libraries = [ "${tree}/tvm_ffi/lib" ];
+  # Symbols that a linked library may leave to it.
+  symbols = ./tvm-ffi-symbols.txt;
 }

@@ -293,10 +293,7 @@ fn slowest(built: &Built, variants: &[&Variant]) -> Vec<String> {
             .filter(|finished| name_of(&finished.derivation).contains(&variant.name));
         own.map(|finished| finished.seconds).sum::<f64>()
     };
-    let link = variants
-        .iter()
-        .map(|variant| after(variant))
-        .fold(0.0, f64::max);
+    let link = variants.iter().map(after).fold(0.0, f64::max);
     if let Some((unit, _)) = units.first() {
         let total = unit.seconds + link;
         lines.push(format!(

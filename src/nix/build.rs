@@ -102,12 +102,12 @@ impl Build<'_> {
     fn all(&mut self, derivations: &[String]) -> Result<(), NixError> {
         let number = self.start(derivations, self.limits.max_jobs)?;
         let before = self.built.errors.len();
-        while let Some((_, status)) = self.step()? {
-            if !status.success() && self.built.errors.len() == before {
-                let why = format!("nix-store {number} ended with {status}");
-                self.built.errors.push(why);
-            }
-            return Ok(());
+        if let Some((_, status)) = self.step()?
+            && !status.success()
+            && self.built.errors.len() == before
+        {
+            let why = format!("nix-store {number} ended with {status}");
+            self.built.errors.push(why);
         }
         Ok(())
     }

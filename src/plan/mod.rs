@@ -186,11 +186,25 @@ fn variant_plan(
 /// CUDA it needs libtorch_cuda, which a CPU kernel must not. A kernel without torch holds its own CUDA runtime, as CMake
 /// links it: no other library of the process is sure to bring one.
 fn link(row: &Row, table: &Table) -> Link {
+    // NB: stubs stand for torch's libraries, so that the linker cannot see which of them are needed.
     let libraries = match (row.torch.is_some(), row.backend) {
-        (true, Backend::Cuda) => &["c10", "torch_cpu", "c10_cuda", "torch_cuda", "cudart"][..],
-        (true, _) => &["c10", "torch_cpu"],
-        (false, Backend::Cuda) => &["tvm_ffi", "cudart_static"],
-        (false, _) => &["tvm_ffi"],
+        (true, Backend::Cuda) => &[
+            "-Wl,--no-as-needed",
+            "-lc10",
+            "-ltorch_cpu",
+            "-lc10_cuda",
+            "-ltorch_cuda",
+            "-Wl,--as-needed",
+            "-lcudart",
+        ][..],
+        (true, _) => &[
+            "-Wl,--no-as-needed",
+            "-lc10",
+            "-ltorch_cpu",
+            "-Wl,--as-needed",
+        ],
+        (false, Backend::Cuda) => &["-ltvm_ffi", "-lcudart_static"],
+        (false, _) => &["-ltvm_ffi"],
     };
     Link {
         extension: match (row.torch.is_some(), row.system.ends_with("-darwin")) {
@@ -201,7 +215,7 @@ fn link(row: &Row, table: &Table) -> Link {
         flags: ["-O3", "-DNDEBUG", "-Wl,--as-needed"]
             .map(str::to_owned)
             .to_vec(),
-        libraries: libraries.iter().map(|name| format!("-l{name}")).collect(),
+        libraries: libraries.iter().map(ToString::to_string).collect(),
         policy: table.policy(row).cloned().unwrap_or_default(),
     }
 }
