@@ -28,7 +28,13 @@ nvcc)
     for prefix in "${prefixes[@]}"; do command+=(-Xcompiler "-ffile-prefix-map=$prefix=/toolchain"); done
     # --keep gives temporary files names that do not hold the process id, --frandom-seed a fixed module id.
     mkdir ../keep
-    "$nvcc" -ccbin "$(command -v g++)" --keep --keep-dir ../keep --frandom-seed="$source" \
+    "$cuda/bin/nvcc" -ccbin "$(command -v g++)" --keep --keep-dir ../keep --frandom-seed="$source" \
+        "${command[@]}" "${search[@]}" "${flags[@]}" -o "$out" -c "./$source"
+    ;;
+clang)
+    for prefix in "${prefixes[@]}"; do command+=("-ffile-prefix-map=$prefix=/toolchain"); done
+    # Without an id, clang makes one of the paths that this build has.
+    clang++ --cuda-path="$cuda" -cuid="$(printf %s "$source" | sha256sum | cut -c 1-16)" -ffile-compilation-dir=. \
         "${command[@]}" "${search[@]}" "${flags[@]}" -o "$out" -c "./$source"
     ;;
 *) fail "no recipe for the driver $driver" ;;
