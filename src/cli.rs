@@ -81,6 +81,27 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Look up what toolchains are made of, for contributors; print what changed since
+    Pin {
+        /// Only these families of pins, such as cuda-13.0 [default: all]
+        #[arg(value_name = "FAMILY")]
+        families: Vec<String>,
+        /// Add this torch release: its variants and what they need
+        #[arg(long, value_name = "RELEASE", conflicts_with = "families")]
+        torch: Option<String>,
+        /// Only this system, such as x86_64-linux
+        #[arg(long, conflicts_with = "torch")]
+        system: Option<String>,
+        /// Write the changes
+        #[arg(long)]
+        write: bool,
+        /// Take new content of this file, though its name is the same; may be given several times
+        #[arg(long, value_name = "FILE")]
+        accept: Vec<String>,
+        /// A checkout of kernel-builder [default: the one around the current folder]
+        #[arg(long, value_name = "DIR", default_value = ".", hide_default_value = true)]
+        repository: Utf8PathBuf,
+    },
     /// Print the JSON Schema of build.toml, for editors
     Schema,
     /// Rewrite an older build.toml and flake.nix in their current form

@@ -7,6 +7,7 @@ mod explain;
 mod fetch;
 mod generate;
 mod list_variants;
+mod pin;
 mod prepare;
 mod schema;
 mod update_build;
@@ -24,6 +25,7 @@ use crate::manifest::update::UpdateError;
 use crate::matrix::UnknownVariant;
 use crate::nix::NixError;
 use crate::pins::PinError;
+use crate::pins::refresh::{RefreshError, Request};
 use crate::plan::PlanError;
 use crate::problem::{Problems, RenderOptions};
 
@@ -44,6 +46,10 @@ pub enum CommandError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Nix(#[from] NixError),
+
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Refresh(#[from] RefreshError),
 
     #[error("failed to fetch {} of the toolchains' files", .0.len())]
     Pins(Vec<PinError>),
@@ -101,6 +107,7 @@ impl CommandError {
     pub fn exit_code(&self) -> u8 {
         match self {
             CommandError::Load(error) => error.exit_code(),
+            CommandError::Refresh(error) => error.exit_code(),
             // The reader had enough (`kernel-builder completions bash | head`).
             CommandError::Io { source, .. } if source.kind() == ErrorKind::BrokenPipe => 0,
             CommandError::Plan(PlanError::Read { .. }) => 3,
@@ -174,6 +181,22 @@ pub fn run(command: Command) -> Result<(), CommandError> {
                 json,
             },
         ),
+        Command::Pin {
+            families,
+            torch,
+            system,
+            write,
+            accept,
+            repository,
+        } => {
+            let request = Request {
+                families,
+                torch,
+                system,
+                accept,
+            };
+            pin::run(&repository, &request, write)
+        }
         Command::Schema => schema::run(),
         Command::UpdateBuild {
             kernel,

@@ -11,6 +11,7 @@ use std::process::{Command, Output, Stdio};
 
 use camino::Utf8Path;
 use miette::Diagnostic;
+use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 pub use self::build::{Built, Limits, Work};
@@ -164,6 +165,17 @@ impl Nix {
         command.args(["sha256", path.as_str()]);
         let output = self.checked(command, "add a path")?;
         Ok(lines(&output).into_iter().next().unwrap_or_default())
+    }
+
+    /// The sha256 of a tree in Nix's archive format, lower-case hex.
+    ///
+    /// # Errors
+    /// `NixError` with Nix's own words.
+    pub fn hash_tree(&self, path: &Utf8Path) -> Result<String, NixError> {
+        let mut command = self.store_command();
+        command.args(["--dump", path.as_str()]);
+        let output = self.checked(command, "read a tree")?;
+        Ok(crate::hex(&Sha256::digest(&output.stdout)))
     }
 
     /// The derivations that building some derivations would build, dependencies first. What a binary cache has is not

@@ -1,12 +1,13 @@
-//! Debian packages through the machine's own apt configuration, without touching its state: lists and cache of our
-//! own, no root needed.
+//! Debian packages through the machine's own apt configuration, of any architecture, without touching its state: lists
+//! and cache of our own, no root needed.
 
+use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{Archive, PinError, cache};
+use super::{Archive, Kind, PinError, cache};
 
 /// Downloads archives to `dir`, under the names that they are pinned with.
 ///
@@ -16,30 +17,60 @@ pub fn download(archives: &[&Archive], dir: &Utf8Path) -> Result<(), PinError> {
     // Several trees and packages may be fetched at once; apt's lists are one.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let apt = Apt::find()?;
-    // Lists of an earlier run usually still know the pinned versions.
-    if apt.has_lists() && apt.download(archives, dir).is_ok() {
-        return Ok(());
+    let mut by_architecture: BTreeMap<String, Vec<&Archive>> = BTreeMap::new();
+    for archive in archives {
+        let architecture = archive
+            .file
+            .strip_suffix(".deb")
+            .and_then(|stem| stem.rsplit_once('_'))
+            .map(|(_, architecture)| architecture)
+            .filter(|architecture| *architecture != "all");
+        let group = by_architecture.entry(architecture.map_or_else(|| native().to_owned(), str::to_owned));
+        group.or_default().push(archive);
     }
-    // A source that has nothing of ours may fail; if it matters, its words are the ones to show.
-    let updated = apt.update();
-    apt.download(archives, dir)
-        .map_err(|error| updated.err().unwrap_or(error))
+    for (architecture, archives) in by_architecture {
+        let apt = Apt::of(&architecture)?;
+        // Lists of an earlier run usually still know the pinned versions.
+        if apt.has_lists() && apt.download(&archives, dir).is_ok() {
+            continue;
+        }
+        // A source that has nothing of ours may fail; if it matters, its words are the ones to show.
+        let updated = apt.update();
+        apt.download(&archives, dir)
+            .map_err(|error| updated.err().unwrap_or(error))?;
+    }
+    Ok(())
 }
 
-struct Apt {
-    program: std::path::PathBuf,
+/// Debian's name of a system's architecture; nothing where there is no Debian.
+pub fn architecture(system: &str) -> Option<&'static str> {
+    match system {
+        "x86_64-linux" => Some("amd64"),
+        "aarch64-linux" => Some("arm64"),
+        _ => None,
+    }
+}
+
+/// Debian's name of this machine's architecture.
+fn native() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+/// apt as it sees one architecture.
+pub struct Apt {
+    architecture: String,
     state: Utf8PathBuf,
 }
 
 impl Apt {
-    fn find() -> Result<Self, PinError> {
-        let program = which::which("apt-get").map_err(|_| PinError::Program {
-            program: "apt-get",
-            what: "the compilers (Debian packages)",
-            help: "fetch on a Debian or Ubuntu machine or container that has Debian 12 among its apt sources",
-        })?;
-        let state = cache::dir().join("apt");
+    /// # Errors
+    /// `PinError::Io`
+    pub fn of(architecture: &str) -> Result<Self, PinError> {
+        let state = cache::dir().join(format!("apt-{architecture}"));
         for dir in ["lists/partial", "archives/partial"] {
             let dir = state.join(dir);
             std::fs::create_dir_all(&dir).map_err(PinError::io("create", &dir))?;
@@ -48,7 +79,10 @@ impl Apt {
         if !status.exists() {
             std::fs::write(&status, "").map_err(PinError::io("create", &status))?;
         }
-        Ok(Self { program, state })
+        Ok(Self {
+            architecture: architecture.to_owned(),
+            state,
+        })
     }
 
     fn has_lists(&self) -> bool {
@@ -60,68 +94,135 @@ impl Apt {
         })
     }
 
-    fn update(&self) -> Result<(), PinError> {
-        self.run(
-            Command::new(&self.program).args(["update", "-o", "APT::Update::Error-Mode=any"]),
-            "the lists of Debian packages",
-        )
+    /// Gets the current lists.
+    ///
+    /// # Errors
+    /// `PinError::Program` where there is no apt, `PinError::Download` with its own words if any source failed.
+    pub fn update(&self) -> Result<(), PinError> {
+        let mut command = self.command("apt-get")?;
+        command.args(["update", "-o", "APT::Update::Error-Mode=any"]);
+        run(command, "the lists of Debian packages").map(drop)
     }
 
     fn download(&self, archives: &[&Archive], dir: &Utf8Path) -> Result<(), PinError> {
-        let mut command = Command::new(&self.program);
+        let mut command = self.command("apt-get")?;
         command.arg("download").current_dir(dir);
         for archive in archives {
-            let architecture = match archive
-                .file
-                .strip_suffix(".deb")
-                .and_then(|stem| stem.rsplit_once('_'))
-            {
-                Some((_, "all")) | None => String::new(),
-                Some((_, architecture)) => format!(":{architecture}"),
-            };
-            command.arg(format!(
-                "{}{architecture}={}",
-                archive.name, archive.version
-            ));
+            command.arg(format!("{}={}", archive.name, archive.version));
         }
-        self.run(&mut command, "Debian packages")
+        run(command, "Debian packages").map(drop)
     }
 
-    fn run(&self, command: &mut Command, what: &str) -> Result<(), PinError> {
-        let state = &self.state;
-        let output = command
-            .args([
-                "-q",
-                "-o",
-                "Debug::NoLocking=1",
-                "-o",
-                "APT::Sandbox::User=root",
-            ])
-            .args([
-                "-o",
-                &format!("Dir::State={state}"),
-                "-o",
-                &format!("Dir::State::status={state}/status"),
-            ])
-            .args([
-                "-o",
-                &format!("Dir::State::lists={state}/lists"),
-                "-o",
-                &format!("Dir::Cache={state}"),
-            ])
-            .args(["-o", "Acquire::Languages=none"])
-            .stdin(Stdio::null())
-            .output()
-            .map_err(PinError::io(
-                "start",
-                self.program.to_string_lossy().as_ref(),
-            ))?;
-        if output.status.success() {
-            return Ok(());
+    /// Every version of some packages that the lists have, the best first. That is the newest of a release of Debian
+    /// (its codename) before what other sources, such as its security updates, have: of those, only the latest stays.
+    /// A package that the lists do not have is left out.
+    ///
+    /// # Errors
+    /// `PinError::Download` with apt's own words, also where no source has the release.
+    pub fn versions(
+        &self,
+        packages: &[&str],
+        release: &str,
+    ) -> Result<BTreeMap<String, Vec<Archive>>, PinError> {
+        let mut found: BTreeMap<String, Vec<Archive>> = BTreeMap::new();
+        for which in ["--no-all-versions", "--all-versions"] {
+            let mut command = self.command("apt-cache")?;
+            command.args(["-o", &format!("APT::Default-Release={release}")]);
+            // It fails when it knows none; of a mistyped option it says more than that.
+            command.args(["show", which]).args(packages);
+            let output = match run(command, "what Debian packages there are") {
+                Err(PinError::Download { why, .. }) if why.contains("No packages found") => continue,
+                output => output?,
+            };
+            for archive in stanzas(&output) {
+                let versions = found.entry(archive.name.clone()).or_default();
+                if !versions.contains(&archive) {
+                    versions.push(archive);
+                }
+            }
         }
-        Err(PinError::download(what, &output, |_| {
-            "check the network and that apt's sources hold Debian 12 (bookworm); then run the command again: what was \
-             fetched is kept"
-        }))
+        Ok(found)
+    }
+
+    fn command(&self, program: &'static str) -> Result<Command, PinError> {
+        let path = which::which(program).map_err(|_| PinError::Program {
+            program,
+            what: "the compilers (Debian packages)",
+            help: "fetch on a Debian or Ubuntu machine or container that has Debian 12 among its apt sources",
+        })?;
+        let (state, architecture) = (&self.state, &self.architecture);
+        let mut command = Command::new(path);
+        command.arg("-q").env("LC_ALL", "C");
+        for option in [
+            &format!("APT::Architecture={architecture}"),
+            &format!("APT::Architectures::={architecture}"),
+            "Debug::NoLocking=1",
+            "APT::Sandbox::User=root",
+            &format!("Dir::State={state}"),
+            &format!("Dir::State::status={state}/status"),
+            &format!("Dir::State::lists={state}/lists"),
+            &format!("Dir::Cache={state}"),
+            "Acquire::Languages=none",
+        ] {
+            command.args(["-o", option]);
+        }
+        Ok(command)
+    }
+}
+
+/// Runs a program of apt and returns what it printed.
+fn run(mut command: Command, what: &str) -> Result<String, PinError> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(PinError::io("start", program))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(PinError::download(what, &output, |_| {
+        "check the network and that apt's sources hold Debian 12 (bookworm); then run the command again: what was \
+         fetched is kept"
+    }))
+}
+
+/// Packages as `apt-cache show` prints them: a stanza each.
+fn stanzas(text: &str) -> Vec<Archive> {
+    let stanzas = text.split("\n\n");
+    stanzas
+        .filter_map(|stanza| {
+            let field = |name: &str| {
+                let mut lines = stanza.lines();
+                lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+            };
+            let (name, version) = (field("Package")?, field("Version")?);
+            let architecture = field("Architecture")?;
+            Some(Archive {
+                kind: Kind::Deb,
+                name: name.to_owned(),
+                version: version.to_owned(),
+                // The name that apt saves it under.
+                file: format!("{name}_{}_{architecture}.deb", version.replace(':', "%3a")),
+                sha256: field("SHA256")?.to_owned(),
+                size: Some(field("Size")?.parse().ok()?),
+                urls: Vec::new(),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stanzas;
+
+    #[test]
+    fn packages_are_read_from_what_apt_shows() {
+        let text = "Package: libcrypt1\nVersion: 1:4.4.33-2\nArchitecture: arm64\nDescription: x\n Version: no\n\
+                    Size: 90044\nSHA256: eea0\n\nPackage: virtual\n";
+        let [crypt] = &stanzas(text)[..] else {
+            panic!("one package has all fields");
+        };
+        assert_eq!(crypt.file, "libcrypt1_1%3a4.4.33-2_arm64.deb");
+        assert_eq!((crypt.size, crypt.sha256.as_str()), (Some(90044), "eea0"));
     }
 }

@@ -188,7 +188,7 @@ fn perform(nix: &Nix, task: &Task<'_>, sources: &Sources, dir: &Utf8Path) -> Vec
     results.into_iter().filter_map(Result::err).collect()
 }
 
-fn empty(dir: &Utf8Path) -> Result<(), PinError> {
+pub(super) fn empty(dir: &Utf8Path) -> Result<(), PinError> {
     if dir.exists() {
         std::fs::remove_dir_all(dir).map_err(PinError::io("empty", dir))?;
     }
@@ -230,7 +230,7 @@ fn add_tree(
 }
 
 /// Removes the parts of an archive that were downloaded for a tree.
-fn remove_parts(archive: &Archive) -> Result<(), PinError> {
+pub(super) fn remove_parts(archive: &Archive) -> Result<(), PinError> {
     let partial = cache::partial(archive);
     let (Some(dir), Some(name)) = (partial.parent(), partial.file_name()) else {
         return Ok(());
@@ -269,16 +269,16 @@ fn add_archive(
 }
 
 /// The cache, held by one run at a time.
-struct Run {
-    sources: Sources,
+pub(super) struct Run {
+    pub(super) sources: Sources,
     /// Where workers unpack.
-    staging: Utf8PathBuf,
+    pub(super) staging: Utf8PathBuf,
     _lock: File,
 }
 
 impl Run {
     /// Waits for another run to end, then clears what an earlier, killed one was unpacking.
-    fn open(bar: &ProgressBar) -> Result<Self, PinError> {
+    pub(super) fn open(bar: &ProgressBar) -> Result<Self, PinError> {
         let cache = cache::dir();
         std::fs::create_dir_all(&cache).map_err(PinError::io("create", &cache))?;
         let path = cache.join("fetch.lock");

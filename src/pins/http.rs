@@ -29,6 +29,8 @@ pub enum Failure {
     Passing(String),
     /// Another try would end the same.
     Lasting(String),
+    /// The server has nothing of that name.
+    Missing(String),
     /// The server has another file than the wanted one.
     Foreign(String),
 }
@@ -37,7 +39,10 @@ impl Failure {
     /// In words, without the URL.
     pub fn why(self) -> String {
         match self {
-            Failure::Passing(why) | Failure::Lasting(why) | Failure::Foreign(why) => why,
+            Failure::Passing(why)
+            | Failure::Lasting(why)
+            | Failure::Missing(why)
+            | Failure::Foreign(why) => why,
         }
     }
 }
@@ -154,14 +159,21 @@ impl Client {
                     .map_err(failure)?,
             })
         };
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            match once() {
-                Err(Failure::Passing(_)) if tries < TRIES => pause(tries),
-                result => return result,
-            }
-        }
+        persistently(once)
+    }
+
+    /// The bytes of a file, without downloading it.
+    ///
+    /// # Errors
+    /// After some tries; also where the server does not say.
+    pub fn size(&self, url: &str) -> Result<u64, Failure> {
+        persistently(|| {
+            let answer = self.agent.head(url).call().map_err(failure)?;
+            check_status(answer.status().as_u16())?;
+            let length = answer.headers().get("content-length");
+            let length = length.and_then(|value| value.to_str().ok()?.parse().ok());
+            length.ok_or_else(|| Failure::Lasting("it does not say how large the file is".to_owned()))
+        })
     }
 
     /// Downloads a part of a file to `target`, from where an earlier try or run ended. What came stays, whatever
@@ -274,6 +286,18 @@ impl Client {
     }
 }
 
+/// Tries something several times, as long as another try may succeed.
+fn persistently<T>(once: impl Fn() -> Result<T, Failure>) -> Result<T, Failure> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match once() {
+            Err(Failure::Passing(_)) if tries < TRIES => pause(tries),
+            result => return result,
+        }
+    }
+}
+
 /// Seconds without a byte after which a download is tried again: `KERNEL_BUILDER_STALL_SECONDS`, else 30.
 pub fn stall() -> Duration {
     let seconds = std::env::var("KERNEL_BUILDER_STALL_SECONDS").ok();
@@ -302,6 +326,7 @@ fn check_status(status: u16) -> Result<(), Failure> {
     let why = format!("it answers with status {status}");
     match status {
         200..300 => Ok(()),
+        404 | 410 => Err(Failure::Missing(why)),
         408 | 425 | 429 | 500.. => Err(Failure::Passing(why)),
         _ => Err(Failure::Lasting(why)),
     }

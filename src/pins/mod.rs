@@ -8,6 +8,8 @@ pub mod fetch;
 pub mod http;
 pub mod pip;
 pub mod ranges;
+pub mod refresh;
+pub mod simple;
 pub mod sources;
 pub mod tree;
 
@@ -94,6 +96,15 @@ pub struct Family {
     pub family: String,
     pub archives: Vec<Archive>,
     pub trees: Vec<Tree>,
+}
+
+impl Family {
+    /// Its archives and those that its trees take something of.
+    pub fn every_archive(&self) -> impl Iterator<Item = &Archive> {
+        let sources = self.trees.iter().flat_map(|tree| &tree.sources);
+        let archives = self.archives.iter();
+        archives.chain(sources.map(|source| &source.archive))
+    }
 }
 
 /// One path that must be in the store before a build.

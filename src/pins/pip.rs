@@ -5,13 +5,11 @@ use std::process::{Command, Stdio};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 
-use super::http::{Client, Failure, Page};
+use super::http::{Client, Failure};
+use super::simple::{self, Listed};
 use super::{Archive, PinError};
 
 const SETTINGS: &str = include_str!("pip_settings.py");
-
-/// Of a project's page: as data, else as a web page.
-const ACCEPT: &str = "application/vnd.pypi.simple.v1+json, text/html;q=0.5";
 
 /// pip's indexes, read without pip: parts of wheels and unfinished downloads are what it cannot fetch.
 #[derive(Debug)]
@@ -57,18 +55,52 @@ impl Indexes {
     /// In words, with what each index said.
     pub fn find(&self, archive: &Archive) -> Result<String, String> {
         let mut tried = Vec::new();
-        for index in &self.urls {
-            let url = format!("{}/{}/", index.trim_end_matches('/'), archive.name);
-            let page = self.client.page(&url, ACCEPT).map_err(Failure::why);
-            match page.and_then(|page| link(&page, &archive.file)) {
-                Ok(url) => return Ok(url),
-                Err(why) => tried.push(format!("{}: {why}", without_password(&url))),
+        for (url, page) in self.pages(&archive.name) {
+            let page = page.map_err(Failure::why);
+            let listed = page.map(|files| files.into_iter().find(|listed| listed.file == archive.file));
+            match listed {
+                Ok(Some(listed)) => return Ok(listed.url),
+                Ok(None) => tried.push(format!("{url}: it does not list {}", archive.file)),
+                Err(why) => tried.push(format!("{url}: {why}")),
             }
         }
         if tried.is_empty() {
             tried.push("pip is configured to use no index".to_owned());
         }
         Err(tried.join("; "))
+    }
+
+    /// The files of a project on all indexes, the first index's first; nothing if none has the project.
+    ///
+    /// # Errors
+    /// In words, if an index did not answer: it may have what the others lack.
+    pub fn files(&self, project: &str) -> Result<Option<Vec<Listed>>, String> {
+        let mut all: Option<Vec<Listed>> = None;
+        for (url, page) in self.pages(project) {
+            match page {
+                Ok(files) => {
+                    let all = all.get_or_insert_default();
+                    for file in files {
+                        if !all.iter().any(|known| known.file == file.file) {
+                            all.push(file);
+                        }
+                    }
+                }
+                Err(Failure::Missing(_)) => {}
+                Err(failure) => return Err(format!("{url}: {}", failure.why())),
+            }
+        }
+        Ok(all)
+    }
+
+    /// The pages of a project, one of each index, with the URL to show for it.
+    fn pages(&self, project: &str) -> impl Iterator<Item = (String, Result<Vec<Listed>, Failure>)> {
+        self.urls.iter().map(move |index| {
+            let url = format!("{}/{project}/", index.trim_end_matches('/'));
+            let page = self.client.page(&url, simple::ACCEPT);
+            let files = page.and_then(|page| simple::files(&page).map_err(Failure::Lasting));
+            (without_password(&url), files)
+        })
     }
 }
 
@@ -82,70 +114,6 @@ pub fn without_password(url: &str) -> String {
         }
         None => url.to_owned(),
     }
-}
-
-/// The URL of a file that a project's page lists (PEP 503 and PEP 691).
-fn link(page: &Page, file: &str) -> Result<String, String> {
-    #[derive(Deserialize)]
-    struct Project {
-        files: Vec<Listed>,
-    }
-    #[derive(Deserialize)]
-    struct Listed {
-        filename: String,
-        url: String,
-    }
-    let found = if page.content_type.contains("json") {
-        let project: Project =
-            serde_json::from_str(&page.text).map_err(|error| error.to_string())?;
-        let listed = project.files.into_iter();
-        listed
-            .filter(|listed| listed.filename == file)
-            .map(|listed| listed.url)
-            .next()
-    } else {
-        let links = page.text.split("href=").skip(1).filter_map(|rest| {
-            let quote = rest.chars().next().filter(|quote| "\"'".contains(*quote))?;
-            rest[1..].split(quote).next()
-        });
-        links.map(|link| link.replace("&amp;", "&")).find(|link| {
-            let path = link.split(['#', '?']).next().unwrap_or_default();
-            let name = path.rsplit('/').next().unwrap_or_default();
-            name.replace("%2B", "+").replace("%2b", "+") == file
-        })
-    };
-    let found = found.ok_or_else(|| format!("it does not list {file}"))?;
-    let found = found.split('#').next().unwrap_or_default();
-    Ok(join(&page.url, found))
-}
-
-/// What a link on a page means (RFC 3986, section 5.2), for links as indexes have them.
-fn join(base: &str, link: &str) -> String {
-    if link.contains("://") {
-        return link.to_owned();
-    }
-    let base = base.split(['?', '#']).next().unwrap_or_default();
-    let (scheme, rest) = base.split_once("://").unwrap_or(("https", base));
-    if let Some(rest) = link.strip_prefix("//") {
-        return format!("{scheme}://{rest}");
-    }
-    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let mut folders: Vec<&str> = match link.strip_prefix('/') {
-        Some(_) => Vec::new(),
-        None => path.split('/').skip(1).collect(),
-    };
-    // What follows the last slash is the page itself.
-    folders.pop();
-    for part in link.trim_start_matches('/').split('/') {
-        match part {
-            "." => {}
-            ".." => {
-                folders.pop();
-            }
-            part => folders.push(part),
-        }
-    }
-    format!("{scheme}://{host}/{}", folders.join("/"))
 }
 
 /// Downloads one wheel to `dir` with pip itself, which knows more ways than the rest of this program: folders of wheels,
@@ -226,7 +194,7 @@ fn platform_arguments(file: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Page, join, link, platform_arguments, without_password};
+    use super::{platform_arguments, without_password};
 
     #[test]
     fn tags_of_a_wheel_become_arguments() {
@@ -244,45 +212,6 @@ mod tests {
             "--platform manylinux2014_x86_64 --platform manylinux_2_17_x86_64"
         );
         assert!(platform_arguments("a-1-py3-none-any.whl").is_empty());
-    }
-
-    #[test]
-    fn links_of_both_kinds_of_page_are_found() {
-        let page = |content_type: &str, text: &str| Page {
-            url: "https://index.example/simple/a/".to_owned(),
-            content_type: content_type.to_owned(),
-            text: text.to_owned(),
-        };
-        let html = page(
-            "text/html",
-            r#"<a href="../../files/a-1%2Bcu-any.whl#sha256=1" data-x="&gt;">a-1+cu-any.whl</a>
-               <a href='https://files.example/a-2-any.whl?x=1&amp;y=2'>a-2-any.whl</a>"#,
-        );
-        let found = link(&html, "a-1+cu-any.whl").expect("a link");
-        assert_eq!(found, "https://index.example/files/a-1%2Bcu-any.whl");
-        let found = link(&html, "a-2-any.whl").expect("a link");
-        assert_eq!(found, "https://files.example/a-2-any.whl?x=1&y=2");
-        assert!(link(&html, "a-3-any.whl").is_err());
-        let json = page(
-            "application/vnd.pypi.simple.v1+json",
-            r#"{"files": [{"filename": "a-1-any.whl", "url": "/files/a-1-any.whl", "hashes": {}}]}"#,
-        );
-        let found = link(&json, "a-1-any.whl").expect("a link");
-        assert_eq!(found, "https://index.example/files/a-1-any.whl");
-    }
-
-    #[test]
-    fn links_are_relative_to_their_page() {
-        let base = "http://index.example:8080/root/simple/a/";
-        for (link, joined) in [
-            ("a.whl", "http://index.example:8080/root/simple/a/a.whl"),
-            ("../../b/a.whl", "http://index.example:8080/root/b/a.whl"),
-            ("/b/a.whl", "http://index.example:8080/b/a.whl"),
-            ("//c.example/a.whl", "http://c.example/a.whl"),
-            ("https://c.example/a.whl", "https://c.example/a.whl"),
-        ] {
-            assert_eq!(join(base, link), joined);
-        }
     }
 
     #[test]

@@ -1,0 +1,177 @@
+//! What changes from one state of a family's pins to another, for a person to read. Decides which changes are suspect:
+//! a file that kept its name and lost its hash.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::super::{Archive, Family, Tree};
+
+/// One pin that is not what it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// What it is called in both states.
+    pub name: String,
+    pub old: Option<State>,
+    pub new: Option<State>,
+}
+
+/// What a pin says, for comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Version of an archive, store name of a tree.
+    pub version: String,
+    pub file: String,
+    pub sha256: String,
+    /// What a tree takes, as text; empty for archives.
+    take: String,
+}
+
+impl Change {
+    /// Whether a file kept its name and what is taken of it, but not its content. Files of an index do not change, so
+    /// either the index or its publisher is to be asked.
+    pub fn is_suspect(&self) -> bool {
+        match (&self.old, &self.new) {
+            (Some(old), Some(new)) => {
+                old.file == new.file && old.take == new.take && old.sha256 != new.sha256
+            }
+            _ => false,
+        }
+    }
+}
+
+/// All changes between two states of a family, in the order of the new one; what was removed comes last.
+pub fn changes(old: Option<&Family>, new: &Family) -> Vec<Change> {
+    let before: BTreeMap<String, State> = old.into_iter().flat_map(states).collect();
+    let after = states(new);
+    let mut changes: Vec<Change> = after
+        .iter()
+        .filter(|(name, state)| before.get(name) != Some(state))
+        .map(|(name, state)| Change {
+            name: name.clone(),
+            old: before.get(name).cloned(),
+            new: Some(state.clone()),
+        })
+        .collect();
+    let gone = before
+        .into_iter()
+        .filter(|(name, _)| !after.iter().any(|(other, _)| other == name));
+    changes.extend(gone.map(|(name, state)| Change {
+        name,
+        old: Some(state),
+        new: None,
+    }));
+    changes
+}
+
+fn states(family: &Family) -> Vec<(String, State)> {
+    let archives = family.archives.iter().map(|archive| (archive.name.clone(), archive_state(archive)));
+    let trees = family.trees.iter().flat_map(|tree| {
+        let sources = tree.sources.iter().map(move |source| {
+            let name = format!("{}, for {}", source.archive.name, stem(tree));
+            (name, archive_state(&source.archive))
+        });
+        sources.chain([(stem(tree), tree_state(tree))])
+    });
+    archives.chain(trees).collect()
+}
+
+fn archive_state(archive: &Archive) -> State {
+    State {
+        version: archive.version.clone(),
+        file: archive.file.clone(),
+        sha256: archive.sha256.clone(),
+        take: String::new(),
+    }
+}
+
+fn tree_state(tree: &Tree) -> State {
+    let files = tree.sources.iter().map(|source| source.archive.file.as_str());
+    State {
+        version: tree.name.clone(),
+        file: files.collect::<Vec<_>>().join(" "),
+        sha256: tree.sha256.clone(),
+        take: tree.sources.iter().map(|source| format!("{:?}", source.take)).collect(),
+    }
+}
+
+/// A tree's name without the version of its first source.
+fn stem(tree: &Tree) -> String {
+    let version = tree.sources.first().map_or("", |source| source.archive.version.as_str());
+    tree.name.replace(&format!("-{version}"), "")
+}
+
+/// The changes as lines: `+` added, `-` removed, `~` changed.
+pub fn text(changes: &[Change]) -> String {
+    let mut text = String::new();
+    for change in changes {
+        let name = &change.name;
+        // Writing to a string cannot fail.
+        let _ = match (&change.old, &change.new) {
+            (None, Some(new)) => writeln!(text, "  + {name} {}, {}", new.version, short(&new.sha256)),
+            (Some(old), None) => writeln!(text, "  - {name} {}, {}", old.version, short(&old.sha256)),
+            (Some(old), Some(new)) if old.sha256 == new.sha256 => {
+                writeln!(text, "  ~ {name} {}: same content", arrow(&old.version, &new.version))
+            }
+            (Some(old), Some(new)) => writeln!(
+                text,
+                "  ~ {name} {}, {}",
+                arrow(&old.version, &new.version),
+                arrow(short(&old.sha256), short(&new.sha256)),
+            ),
+            (None, None) => Ok(()),
+        };
+    }
+    text
+}
+
+fn arrow(old: &str, new: &str) -> String {
+    if old == new {
+        new.to_owned()
+    } else {
+        format!("{old} -> {new}")
+    }
+}
+
+/// Enough of a hash to see that it is another; the whole one is in the file.
+fn short(sha256: &str) -> &str {
+    sha256.get(..12).unwrap_or(sha256)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn family(version: &str, file: &str, sha256: &str) -> Family {
+        let text = format!(
+            r#"{{"family": "gcc-12", "archives": [
+                {{"kind": "deb", "name": "libc6", "version": "{version}", "file": "{file}", "sha256": "{sha256}"}}
+            ], "trees": []}}"#
+        );
+        serde_json::from_str(&text).expect("a family")
+    }
+
+    #[test]
+    fn a_new_version_is_shown_with_both_hashes() {
+        let old = family("2.36-1", "libc6_2.36-1_amd64.deb", "aaaaaaaaaaaaaaaa");
+        let new = family("2.36-2", "libc6_2.36-2_amd64.deb", "bbbbbbbbbbbbbbbb");
+        let found = changes(Some(&old), &new);
+        assert_eq!(text(&found), "  ~ libc6 2.36-1 -> 2.36-2, aaaaaaaaaaaa -> bbbbbbbbbbbb\n");
+        assert!(!found[0].is_suspect());
+        assert_eq!(text(&changes(None, &new)), "  + libc6 2.36-2, bbbbbbbbbbbb\n");
+        assert!(changes(Some(&new), &new).is_empty());
+    }
+
+    #[test]
+    fn a_file_that_kept_its_name_and_lost_its_hash_is_suspect() {
+        let old = family("2.36-1", "libc6_2.36-1_amd64.deb", "aaaaaaaaaaaaaaaa");
+        let new = family("2.36-1", "libc6_2.36-1_amd64.deb", "bbbbbbbbbbbbbbbb");
+        assert!(changes(Some(&old), &new).iter().all(Change::is_suspect));
+    }
+
+    #[test]
+    fn what_is_gone_is_shown() {
+        let old = family("2.36-1", "libc6_2.36-1_amd64.deb", "aaaaaaaaaaaaaaaa");
+        let empty = Family { archives: Vec::new(), ..old.clone() };
+        assert_eq!(text(&changes(Some(&old), &empty)), "  - libc6 2.36-1, aaaaaaaaaaaa\n");
+    }
+}

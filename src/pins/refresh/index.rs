@@ -1,0 +1,134 @@
+//! What pip's indexes say about files: which there are, their sizes, and small members of wheels by range. Many
+//! questions at a time, each page once. Not the download of what is pinned.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use camino::Utf8Path;
+use zip::ZipArchive;
+
+use super::super::PinError;
+use super::super::http::Failure;
+use super::super::pip::Indexes;
+use super::super::ranges::{self, Remote};
+use super::super::simple::Listed;
+use super::super::tree::matches;
+
+/// Questions at a time. NB: more does not help one index and is unfriendly to it.
+const WORKERS: usize = 8;
+
+/// The files of projects by name; of a project that could not be looked up, why.
+pub type Pages = BTreeMap<String, Result<Vec<Listed>, Unanswered>>;
+
+/// Why there are no files of a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unanswered {
+    /// No index has the project.
+    Missing,
+    /// An index did not answer.
+    Failed(String),
+}
+
+/// The indexes that pip is configured with.
+pub struct Index {
+    indexes: Indexes,
+    /// Parts of wheels that were read.
+    parts: tempfile::TempDir,
+    /// How many were read.
+    asked: AtomicU64,
+}
+
+impl Index {
+    /// # Errors
+    /// Those of pip's configuration.
+    pub fn open() -> Result<Self, PinError> {
+        let temporary = std::env::temp_dir();
+        let parts = tempfile::tempdir().map_err(PinError::io("create a folder in", temporary.to_string_lossy().as_ref()))?;
+        Ok(Self {
+            indexes: Indexes::of_pip()?,
+            parts,
+            asked: AtomicU64::new(0),
+        })
+    }
+
+    /// The pages of some projects.
+    pub fn pages(&self, projects: &BTreeSet<String>) -> Pages {
+        each(projects, |project| match self.indexes.files(project) {
+            Ok(Some(files)) => Ok(files),
+            Ok(None) => Err(Unanswered::Missing),
+            Err(why) => Err(Unanswered::Failed(why)),
+        })
+    }
+
+    /// The bytes of some files, by URL.
+    pub fn sizes(&self, urls: &BTreeSet<String>) -> BTreeMap<String, Result<u64, Failure>> {
+        each(urls, |url| self.indexes.client.size(url))
+    }
+
+    /// The text of a wheel's members that match some patterns, by name; else why it cannot be read.
+    pub fn read(&self, url: &str, patterns: &[&str]) -> Result<BTreeMap<String, String>, String> {
+        let wanted = |name: &str| patterns.iter().any(|pattern| matches(pattern, name));
+        let text = |error: zip::result::ZipError| error.to_string();
+        let mut wheel = ranges::open(self.remote(url)?, wanted).map_err(text)?;
+        let mut found = BTreeMap::new();
+        for index in 0..wheel.len() {
+            let name = {
+                let entry = wheel.by_index_data(index).map_err(text)?;
+                entry.name().map_err(text)?.into_owned()
+            };
+            if wanted(&name) {
+                let mut member = String::new();
+                let mut reader = wheel.by_index(index).map_err(text)?;
+                std::io::Read::read_to_string(&mut reader, &mut member).map_err(|error| error.to_string())?;
+                found.insert(name, member);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The bytes that a wheel's members that match some patterns take in it; else why it cannot be read.
+    pub fn measure(&self, url: &str, patterns: &[&str]) -> Result<u64, String> {
+        let text = |error: zip::result::ZipError| error.to_string();
+        let wheel = ZipArchive::new(self.remote(url)?).map_err(text)?;
+        let mut bytes = 0;
+        for index in 0..wheel.len() {
+            let entry = wheel.by_index_data(index).map_err(text)?;
+            let name = entry.name().map_err(text)?;
+            if patterns.iter().any(|pattern| matches(pattern, &name)) {
+                bytes += entry.compressed_size();
+            }
+        }
+        Ok(bytes)
+    }
+
+    fn remote(&self, url: &str) -> Result<Remote<'_>, String> {
+        let size = self.indexes.client.size(url).map_err(Failure::why)?;
+        // NB: parts of one name would be continued, also by a thread that reads the same file at the same time.
+        let name = self.asked.fetch_add(1, Ordering::Relaxed).to_string();
+        let dir = Utf8Path::from_path(self.parts.path()).ok_or("the folder for temporary files is not UTF-8")?;
+        Ok(Remote::new(&self.indexes.client, url.to_owned(), size, &dir.join(name)))
+    }
+}
+
+/// Answers to some questions, several at a time.
+pub fn each<T: Send>(questions: &BTreeSet<String>, ask: impl Fn(&str) -> T + Sync) -> BTreeMap<String, T> {
+    let queue = Mutex::new(questions.iter());
+    let answers = Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        for _ in 0..WORKERS.min(questions.len()) {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                    let Some(question) = next else { return };
+                    let answer = ask(question);
+                    answers
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .insert(question.clone(), answer);
+                }
+            });
+        }
+    });
+    answers.into_inner().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,168 @@
+//! What a wheel says about itself: which releases it requires, and what a torch wheel asks of those who compile
+//! against it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
+
+use pep440_rs::VersionSpecifiers;
+
+use super::wheel::normalized;
+
+/// Members of a torch wheel that `Torch` is read from, as patterns.
+pub const TORCH_MEMBERS: [&str; 4] = [
+    "torch/version.py",
+    "torch-*.dist-info/METADATA",
+    "torch/share/cmake/Torch/TorchConfig.cmake",
+    "torch/share/cmake/Caffe2/Caffe2Targets.cmake",
+];
+
+/// What a torch wheel says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Torch {
+    /// Major and minor of the CUDA it was built with, if any.
+    pub cuda: Option<String>,
+    /// The release of cuda-toolkit that it runs with, if it says so.
+    pub toolkit: Option<String>,
+    /// C++ standard of its headers.
+    pub cxx: u32,
+    /// Compile definitions of its C++ libraries, sorted.
+    pub defines: BTreeSet<String>,
+    /// In addition, of its CUDA libraries.
+    pub cuda_defines: BTreeSet<String>,
+}
+
+impl Torch {
+    /// Reads the members that `TORCH_MEMBERS` names; else says what is not in them.
+    pub fn read(members: &BTreeMap<String, String>) -> Result<Self, String> {
+        let member = |end: &str| {
+            let mut found = members.iter().filter(|(name, _)| name.ends_with(end));
+            found.next().map(|(_, text)| text.as_str()).ok_or_else(|| format!("no {end} in it"))
+        };
+        let config = member("TorchConfig.cmake")?;
+        let targets = member("Caffe2Targets.cmake")?;
+        let requirements = requirements(member("/METADATA")?);
+        Ok(Self {
+            cuda: cuda(member("torch/version.py")?),
+            toolkit: requirements
+                .get(super::spec::CUDA_TOOLKIT)
+                .and_then(|specifiers| specifiers.strip_prefix("=="))
+                .map(str::to_owned),
+            cxx: [config, targets]
+                .into_iter()
+                .filter_map(standard)
+                .max()
+                .ok_or("TorchConfig.cmake names no C++ standard")?,
+            defines: definitions(targets, "torch_cpu")
+                .ok_or("Caffe2Targets.cmake has no definitions of torch_cpu")?,
+            cuda_defines: definitions(targets, "torch_cuda").unwrap_or_default(),
+        })
+    }
+}
+
+/// The version specifiers of the projects that a wheel requires, by normalized name; of several, the first.
+pub fn requirements(metadata: &str) -> BTreeMap<String, String> {
+    // An empty line ends the headers.
+    let headers = metadata.lines().take_while(|line| !line.is_empty());
+    let mut found = BTreeMap::new();
+    for requirement in headers.filter_map(|line| line.strip_prefix("Requires-Dist:")) {
+        let (requirement, _marker) = requirement.split_once(';').unwrap_or((requirement, ""));
+        let requirement = requirement.trim();
+        let name_end = requirement
+            .find(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c))
+            .unwrap_or(requirement.len());
+        let (name, rest) = requirement.split_at(name_end);
+        let specifiers = rest.trim_start();
+        let specifiers = match specifiers.strip_prefix('[') {
+            Some(extras) => extras.split_once(']').map_or("", |(_, rest)| rest),
+            None => specifiers,
+        };
+        let specifiers = specifiers.trim().trim_matches(['(', ')']).trim();
+        if VersionSpecifiers::from_str(specifiers).is_ok() {
+            found.entry(normalized(name)).or_insert_with(|| specifiers.to_owned());
+        }
+    }
+    found
+}
+
+/// `cuda: Optional[str] = '13.0'` of version.py, major and minor.
+fn cuda(version: &str) -> Option<String> {
+    let line = version.lines().find(|line| line.starts_with("cuda"))?;
+    let (_, value) = line.split_once('=')?;
+    let value = value.trim().trim_matches(['\'', '"']);
+    let mut numbers = value.split('.');
+    let (major, minor) = (numbers.next()?, numbers.next()?);
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    (number(major) && number(minor)).then(|| format!("{major}.{minor}"))
+}
+
+/// The newest C++ standard that CMake code asks for: `CXX_STANDARD 20`, `cxx_std_20`.
+fn standard(cmake: &str) -> Option<u32> {
+    let after = |words: &'static str| cmake.match_indices(words).map(move |(at, _)| at + words.len());
+    let numbers = after("CXX_STANDARD ").chain(after("cxx_std_")).filter_map(|at| {
+        let digits = cmake[at..].split(|c: char| !c.is_ascii_digit()).next()?;
+        digits.parse().ok()
+    });
+    numbers.max()
+}
+
+/// INTERFACE_COMPILE_DEFINITIONS of a target.
+fn definitions(targets: &str, target: &str) -> Option<BTreeSet<String>> {
+    let (_, properties) = targets.split_once(&format!("set_target_properties({target} PROPERTIES"))?;
+    let (properties, _) = properties.split_once("\n)")?;
+    let (_, value) = properties.split_once("INTERFACE_COMPILE_DEFINITIONS \"")?;
+    let (value, _) = value.split_once('"')?;
+    Some(value.split(';').map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TARGETS: &str = "\
+set_target_properties(torch_cpu PROPERTIES\n  INTERFACE_COMPILE_DEFINITIONS \"USE_RPC;USE_C10D_GLOO\"\n  \
+INTERFACE_COMPILE_OPTIONS \"-x\"\n)\nset_target_properties(torch_cpu_library PROPERTIES\n  \
+INTERFACE_COMPILE_DEFINITIONS \"other\"\n)\n";
+
+    fn members(cuda: &str) -> BTreeMap<String, String> {
+        let metadata = "Name: torch\nRequires-Dist: cuda-toolkit[cublas,cudart]==13.0.3; \
+                        platform_system == \"Linux\"\nRequires-Dist: filelock\n\nRequires-Dist: prose==1\n";
+        [
+            ("torch/version.py", format!("debug = False\ncuda: Optional[str] = {cuda}\nhip = None\n")),
+            ("torch-9.9.0.dist-info/METADATA", metadata.to_owned()),
+            (
+                "torch/share/cmake/Torch/TorchConfig.cmake",
+                "set_property(TARGET torch PROPERTY CXX_STANDARD 20)".to_owned(),
+            ),
+            ("torch/share/cmake/Caffe2/Caffe2Targets.cmake", TARGETS.to_owned()),
+        ]
+        .map(|(name, text)| (name.to_owned(), text))
+        .into()
+    }
+
+    #[test]
+    fn a_torch_wheel_tells_what_compiles_against_it() {
+        let torch = Torch::read(&members("'13.0'")).expect("all members");
+        assert_eq!(torch.cuda.as_deref(), Some("13.0"));
+        assert_eq!(torch.toolkit.as_deref(), Some("13.0.3"));
+        assert_eq!(torch.cxx, 20);
+        assert_eq!(torch.defines.into_iter().collect::<Vec<_>>(), ["USE_C10D_GLOO", "USE_RPC"]);
+        assert!(torch.cuda_defines.is_empty());
+        assert_eq!(Torch::read(&members("None")).expect("all members").cuda, None);
+    }
+
+    #[test]
+    fn what_a_wheel_lacks_is_named() {
+        let mut without = members("None");
+        without.remove("torch/version.py");
+        assert_eq!(Torch::read(&without), Err("no torch/version.py in it".to_owned()));
+    }
+
+    #[test]
+    fn requirements_have_specifiers() {
+        let metadata = "Requires-Dist: A_b (>=1,<2)\nRequires-Dist: c==1.2.*; extra == 'all'\nRequires-Dist: d\n";
+        let found = requirements(metadata);
+        assert_eq!(found["a-b"], ">=1,<2");
+        assert_eq!(found["c"], "==1.2.*");
+        assert_eq!(found["d"], "");
+    }
+}

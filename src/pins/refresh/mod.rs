@@ -1,0 +1,326 @@
+//! Pins from the indexes: looks up what nix/pins/families.toml asks for and gives the families' files anew, with what
+//! changed. Writes nothing; not the download of what is pinned.
+
+mod diff;
+mod error;
+pub mod index;
+mod lookup;
+mod metadata;
+mod rows;
+pub mod spec;
+mod trees;
+pub mod wheel;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+pub use self::diff::Change;
+pub use self::error::RefreshError;
+use self::index::Index;
+use self::lookup::{Lookup, Target};
+use self::rows::Release;
+use self::spec::{Spec, Want};
+use super::{Archive, Family};
+use crate::matrix::{Profile, Table};
+use crate::nix::Nix;
+use crate::problem::suggest::nearest;
+
+/// A checkout of kernel-builder, whose files are read and compared.
+#[derive(Clone, Debug)]
+pub struct Repository {
+    root: Utf8PathBuf,
+}
+
+/// What is to be looked up.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Families by name; none: all.
+    pub families: Vec<String>,
+    /// A torch release to add rows, facts and families of.
+    pub torch: Option<String>,
+    /// Only this system.
+    pub system: Option<String>,
+    /// Files whose content may have changed.
+    pub accept: Vec<String>,
+}
+
+/// A file of the repository that is not what it should be.
+#[derive(Clone, Debug)]
+pub struct Update {
+    /// Below the repository.
+    pub path: Utf8PathBuf,
+    /// Nothing for a new file.
+    pub old: Option<String>,
+    pub new: String,
+    /// For a file of pins: those that changed. Empty for files that people write.
+    pub changes: Vec<Change>,
+}
+
+impl Repository {
+    /// The checkout that a folder is in.
+    ///
+    /// # Errors
+    /// `RefreshError::Repository` when it is in none.
+    pub fn find(from: &Utf8Path) -> Result<Self, RefreshError> {
+        let full = from.canonicalize_utf8().unwrap_or_else(|_| from.to_owned());
+        let is_root = |dir: &&Utf8Path| [spec::PATH, rows::PATH].iter().all(|path| dir.join(path).is_file());
+        let root = full.ancestors().find(is_root).map(Utf8Path::to_owned);
+        root.map(|root| Self { root }).ok_or_else(|| RefreshError::Repository {
+            from: from.to_owned(),
+        })
+    }
+
+    /// A file's text; nothing if there is none.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn text(&self, path: impl AsRef<Utf8Path>) -> Result<Option<String>, RefreshError> {
+        let path = self.root.join(path);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(RefreshError::Io {
+                action: "read",
+                path,
+                source,
+            }),
+        }
+    }
+
+    /// Writes a file, whole or not at all.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn write(&self, update: &Update) -> Result<(), RefreshError> {
+        let path = self.root.join(&update.path);
+        let write = || {
+            let dir = path.parent().unwrap_or(&self.root);
+            std::fs::create_dir_all(dir)?;
+            let mut file = tempfile::Builder::new()
+                .prefix(".kernel-builder-")
+                .permissions(std::fs::Permissions::from_mode(0o644))
+                .tempfile_in(dir)?;
+            file.write_all(update.new.as_bytes())?;
+            file.persist(&path).map_err(|error| error.error)
+        };
+        write().map(|_| ()).map_err(|source| RefreshError::Io {
+            action: "write",
+            path: path.clone(),
+            source,
+        })
+    }
+
+    fn required(&self, path: &str) -> Result<String, RefreshError> {
+        self.text(path)?.ok_or_else(|| RefreshError::spec(path, "no such file"))
+    }
+
+    /// The pins of a family, if it has any yet.
+    fn family(&self, path: &Utf8Path) -> Result<Option<(String, Family)>, RefreshError> {
+        let Some(text) = self.text(path)? else {
+            return Ok(None);
+        };
+        let family = serde_json::from_str(&text).map_err(|error| RefreshError::spec(path, error))?;
+        Ok(Some((text, family)))
+    }
+}
+
+/// Looks up a request and returns the files that would change, those that people write first.
+///
+/// # Errors
+/// `RefreshError`; no hash of a file that kept its name is changed unless the request accepts it.
+pub fn refresh(repository: &Repository, request: &Request) -> Result<Vec<Update>, RefreshError> {
+    let nix = Nix::find().map_err(super::PinError::from)?;
+    let index = Index::open()?;
+    let old_spec = repository.required(spec::PATH)?;
+    let old_table = repository.required(rows::PATH)?;
+    let (mut new_spec, mut new_table) = (old_spec.clone(), old_table.clone());
+
+    let mut added = BTreeSet::new();
+    if let Some(version) = &request.torch {
+        let release = release(&index, &Spec::parse(&old_spec)?, version)?;
+        new_spec = rows::add_toolkits(&old_spec, &release)?;
+        new_table = rows::add(&old_table, &release)?;
+        let computes = release.toolkits();
+        added.insert(format!("torch-{version}"));
+        for compute in computes.keys() {
+            added.extend([format!("cuda-{compute}"), format!("cuda-{compute}-headers")]);
+        }
+    }
+    let spec = Spec::parse(&new_spec)?;
+    let table: Table = toml::from_str(&new_table).map_err(|error| RefreshError::spec(rows::PATH, error))?;
+    let targets = targets(repository, &spec, &table, request, &added)?;
+
+    let mut updates = Vec::new();
+    for (path, old, new) in [
+        (spec::PATH, old_spec, new_spec),
+        (rows::PATH, old_table, new_table),
+    ] {
+        if old != new {
+            updates.push(Update {
+                path: path.into(),
+                old: Some(old),
+                new,
+                changes: Vec::new(),
+            });
+        }
+    }
+    let locks: Vec<Family> = targets.iter().filter_map(|target| target.old.clone()).map(|(_, family)| family).collect();
+    let lookup = Lookup {
+        index: &index,
+        spec: &spec,
+        known: known(&locks),
+    };
+    let found = lookup.archives(&targets)?;
+    let trees = trees::trees(&nix, &index, &targets, &found)?;
+    for (target, trees) in targets.into_iter().zip(trees) {
+        let archives = target.recipe.archives.iter();
+        let archive = |want: &Want| found.get(&(target.system.clone(), want.clone())).cloned();
+        let new = Family {
+            archives: archives.filter_map(archive).collect(),
+            family: target.family,
+            trees,
+        };
+        let text = file_text(&new);
+        let (old_text, old) = target.old.unzip();
+        if old_text.as_deref() != Some(&text) {
+            updates.push(Update {
+                path: target.path,
+                changes: diff::changes(old.as_ref(), &new),
+                old: old_text,
+                new: text,
+            });
+        }
+    }
+    refuse_suspects(&updates, &request.accept)?;
+    Ok(updates)
+}
+
+/// Every archive that is pinned, by name and hash.
+fn known(families: &[Family]) -> BTreeMap<(String, String), Archive> {
+    let archives = families.iter().flat_map(Family::every_archive);
+    archives
+        .map(|archive| ((archive.file.clone(), archive.sha256.clone()), archive.clone()))
+        .collect()
+}
+
+/// What the wheels of a torch release say.
+fn release(index: &Index, spec: &Spec, version: &str) -> Result<Release, RefreshError> {
+    let fail = |why: String| RefreshError::Torch {
+        release: version.to_owned(),
+        why,
+        help: "releases are named in full, for example 2.11.0; see what pip's index has with `pip index versions torch`"
+            .to_owned(),
+    };
+    let pages = index.pages(&["torch".to_owned()].into());
+    let files = lookup::files(&pages, "torch").map_err(fail)?;
+    let specifiers = lookup::specifiers("torch", &format!("=={version}")).map_err(fail)?;
+    let mut wheels = BTreeMap::new();
+    for system in spec.torch_systems() {
+        let wheel = wheel::newest(files, Some(&specifiers), system, spec.python());
+        let wheel = wheel.ok_or_else(|| {
+            fail(format!("no index has a wheel of it for {system} and {}", spec.python()))
+        })?;
+        let members = index.read(&wheel.listed.url, &metadata::TORCH_MEMBERS);
+        let torch = members.and_then(|members| metadata::Torch::read(&members));
+        let torch = torch.map_err(|why| fail(format!("{}: {why}", wheel.listed.file)))?;
+        wheels.insert(system.clone(), torch);
+    }
+    Ok(Release {
+        version: version.to_owned(),
+        wheels,
+    })
+}
+
+/// The families to look up: those that are asked for, else all that the spec names or that rows need.
+fn targets(
+    repository: &Repository,
+    spec: &Spec,
+    table: &Table,
+    request: &Request,
+    added: &BTreeSet<String>,
+) -> Result<Vec<Target>, RefreshError> {
+    let rows = table.rows.iter().filter(|row| row.profile == Profile::Registry);
+    let of_rows = rows.flat_map(|row| {
+        let families = row.families().into_iter();
+        families.map(|family| (row.system.clone(), family))
+    });
+    let named = spec.named().map(|(system, family)| (system.to_owned(), family.to_owned()));
+    let all: BTreeSet<(String, String)> = of_rows.chain(named).collect();
+
+    let names: BTreeSet<&String> = all.iter().map(|(_, family)| family).collect();
+    for family in &request.families {
+        if !names.contains(family) {
+            let names: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+            let near = nearest(family, &names);
+            return Err(RefreshError::UnknownFamily {
+                name: family.clone(),
+                help: match near {
+                    Some(near) => format!("did you mean {near}?"),
+                    None => format!("families are those of {} and of the rows of {}", spec::PATH, rows::PATH),
+                },
+            });
+        }
+    }
+
+    let mut targets = Vec::new();
+    for (system, family) in all {
+        let Some(recipe) = spec.recipe(&system, &family) else {
+            continue;
+        };
+        let path = Utf8PathBuf::from(format!("nix/pins/{system}/{family}.json"));
+        let old = repository.family(&path)?;
+        let asked = request.families.contains(&family)
+            || request.families.is_empty() && request.torch.is_none();
+        // A toolkit that is pinned already has nothing to do with a further torch release.
+        let for_torch = added.contains(&family) && (!family.starts_with("cuda-") || old.is_none());
+        let of_system = request.system.as_ref().is_none_or(|wanted| wanted == &system);
+        if of_system && (asked || for_torch) {
+            targets.push(Target {
+                system,
+                family,
+                path,
+                recipe,
+                old,
+            });
+        }
+    }
+    Ok(targets)
+}
+
+/// Refuses new content under an old name, all of it at once.
+fn refuse_suspects(updates: &[Update], accept: &[String]) -> Result<(), RefreshError> {
+    let mut suspects = Vec::new();
+    for update in updates {
+        for change in update.changes.iter().filter(|change| change.is_suspect()) {
+            let (Some(old), Some(new)) = (&change.old, &change.new) else {
+                continue;
+            };
+            if !new.file.split(' ').any(|file| accept.iter().any(|accepted| accepted == file)) {
+                suspects.push(format!(
+                    "{}: {} ({})\n    pinned  sha256 {}\n    now     sha256 {}",
+                    update.path, new.file, change.name, old.sha256, new.sha256
+                ));
+            }
+        }
+    }
+    if suspects.is_empty() {
+        Ok(())
+    } else {
+        Err(RefreshError::Changed(suspects))
+    }
+}
+
+/// A family as its file holds it.
+fn file_text(family: &Family) -> String {
+    // A value of these types always is JSON.
+    let text = serde_json::to_string_pretty(family).unwrap_or_default();
+    format!("{text}\n")
+}
+
+/// The changes of a file of pins, a line each.
+pub fn text_of(changes: &[Change]) -> String {
+    diff::text(changes)
+}

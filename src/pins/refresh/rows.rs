@@ -1,0 +1,321 @@
+//! Edits of the files that people write, for a torch release: rows and facts in src/matrix/toolchains.toml, a toolkit in
+//! nix/pins/families.toml. Comments and order stay.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
+
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
+
+use super::metadata::Torch;
+use super::{RefreshError, spec};
+use crate::version::Version;
+
+/// Where the table lies in the repository.
+pub const PATH: &str = "src/matrix/toolchains.toml";
+
+/// A torch release as its wheels describe it, by system.
+#[derive(Clone, Debug)]
+pub struct Release {
+    pub version: String,
+    pub wheels: BTreeMap<String, Torch>,
+}
+
+impl Release {
+    /// The CUDA toolkits that its wheels were built with, and the release of cuda-toolkit that each runs with.
+    pub fn toolkits(&self) -> BTreeMap<&str, Option<&str>> {
+        let wheels = self.wheels.values();
+        wheels
+            .filter_map(|torch| Some((torch.cuda.as_deref()?, torch.toolkit.as_deref())))
+            .collect()
+    }
+
+    /// What its wheels ask of C++: the same on every system, or the release cannot be one row of facts.
+    fn facts(&self) -> Result<(u32, BTreeSet<String>, BTreeSet<String>), RefreshError> {
+        let common: BTreeSet<_> = self
+            .wheels
+            .values()
+            .map(|torch| (torch.cxx, torch.defines.clone()))
+            .collect();
+        let cuda: BTreeSet<_> = self
+            .wheels
+            .values()
+            .filter(|torch| torch.cuda.is_some())
+            .map(|torch| torch.cuda_defines.clone())
+            .collect();
+        let mut common = common.into_iter();
+        match (common.next(), common.next(), cuda.len()) {
+            (Some((cxx, defines)), None, 0 | 1) => {
+                Ok((cxx, defines, cuda.into_iter().next().unwrap_or_default()))
+            }
+            _ => Err(RefreshError::Torch {
+                release: self.version.clone(),
+                why: "its wheels ask for different C++ standards or compile definitions".to_owned(),
+                help: format!("[torch] of {PATH} has one entry for all systems; it must learn the difference first"),
+            }),
+        }
+    }
+
+    /// The rows that its wheels stand for.
+    fn rows(&self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for (system, torch) in &self.wheels {
+            let mut add = |backend: &str, compute: Option<&String>| {
+                rows.push(Row {
+                    torch: self.version.clone(),
+                    backend: backend.to_owned(),
+                    compute: compute.cloned(),
+                    system: system.clone(),
+                });
+            };
+            add("cpu", None);
+            if let Some(cuda) = &torch.cuda {
+                add("cuda", Some(cuda));
+            }
+            // Every wheel for it has Metal.
+            if system == "aarch64-darwin" {
+                add("metal", None);
+            }
+        }
+        rows
+    }
+}
+
+/// The keys of a row that say which one it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Row {
+    torch: String,
+    backend: String,
+    compute: Option<String>,
+    system: String,
+}
+
+impl Row {
+    /// A torch row of the registry profile; nothing for others.
+    fn of(value: &Value) -> Option<Self> {
+        let table = value.as_inline_table()?;
+        let text = |key: &str| Some(table.get(key)?.as_str()?.to_owned());
+        (text("profile")? == "registry").then_some(())?;
+        Some(Self {
+            torch: text("torch")?,
+            backend: text("backend")?,
+            compute: text("compute"),
+            system: text("system")?,
+        })
+    }
+
+    /// The order of rows of one system.
+    fn order(&self) -> (Option<Version>, &str, Option<Version>) {
+        let version = |text: &str| Version::from_str(text).ok();
+        let compute = self.compute.as_deref();
+        (version(&self.torch), &self.backend, compute.and_then(version))
+    }
+
+    fn value(&self) -> Value {
+        let mut table = InlineTable::new();
+        table.insert("torch", self.torch.as_str().into());
+        table.insert("backend", self.backend.as_str().into());
+        if let Some(compute) = &self.compute {
+            table.insert("compute", compute.as_str().into());
+        }
+        table.insert("system", self.system.as_str().into());
+        table.insert("profile", "registry".into());
+        table.insert("bundle", true.into());
+        let mut value = Value::from(table);
+        value.decor_mut().set_prefix("\n    ");
+        value
+    }
+}
+
+/// The toolchain table with the rows and the facts of a release; what is there already stays as it is.
+///
+/// # Errors
+/// `RefreshError::Spec` for a text that is no such table, `RefreshError::Torch` for rows or facts that say otherwise
+/// than the wheels.
+pub fn add(text: &str, release: &Release) -> Result<String, RefreshError> {
+    let mut document: DocumentMut = text.parse().map_err(|error| RefreshError::spec(PATH, error))?;
+    let rows = document.get_mut("rows").and_then(Item::as_array_mut);
+    let rows = rows.ok_or_else(|| RefreshError::spec(PATH, "no array is called rows"))?;
+    for row in release.rows() {
+        add_row(rows, &row)?;
+    }
+    add_facts(&mut document, release)?;
+    Ok(document.to_string())
+}
+
+fn add_row(rows: &mut Array, row: &Row) -> Result<(), RefreshError> {
+    let present: Vec<(usize, Row)> = rows
+        .iter()
+        .enumerate()
+        .filter_map(|(index, value)| Some((index, Row::of(value)?)))
+        .collect();
+    if present.iter().any(|(_, other)| other == row) {
+        return Ok(());
+    }
+    let same = |other: &Row| {
+        (&other.torch, &other.backend, &other.system) == (&row.torch, &row.backend, &row.system)
+    };
+    if let Some((_, other)) = present.iter().find(|(_, other)| same(other)) {
+        let compute = |row: &Row| row.compute.clone().unwrap_or_default();
+        return Err(RefreshError::Torch {
+            release: row.torch.clone(),
+            why: format!(
+                "its row of {} for {} says {}, its wheel {}",
+                row.backend,
+                row.system,
+                compute(other),
+                compute(row)
+            ),
+            help: format!("correct the row in {PATH}"),
+        });
+    }
+    // After the last row of the system that is older; else before its first; a new system comes last.
+    let of_system = || present.iter().filter(|(_, other)| other.system == row.system);
+    let older = of_system().filter(|(_, other)| other.order() < row.order());
+    let at = match (older.last(), of_system().next()) {
+        (Some((index, _)), _) => index + 1,
+        (None, Some((index, _))) => *index,
+        (None, None) => present.last().map_or(rows.len(), |(index, _)| index + 1),
+    };
+    rows.insert_formatted(at, row.value());
+    Ok(())
+}
+
+fn add_facts(document: &mut DocumentMut, release: &Release) -> Result<(), RefreshError> {
+    let (cxx, defines, cuda_defines) = release.facts()?;
+    let key: Vec<&str> = release.version.split('.').take(2).collect();
+    let key = key.join(".");
+    let torch = document.get_mut("torch").and_then(Item::as_table_mut);
+    let torch = torch.ok_or_else(|| RefreshError::spec(PATH, "no table is called torch"))?;
+    let list = |names: &BTreeSet<String>| names.iter().map(String::as_str).collect::<Array>();
+    let mut facts = Table::new();
+    facts.insert("cxx", toml_edit::value(i64::from(cxx)));
+    facts.insert("defines", toml_edit::value(list(&defines)));
+    facts.insert("cuda-defines", toml_edit::value(list(&cuda_defines)));
+
+    if let Some(present) = torch.get(&key).and_then(Item::as_table) {
+        let plain = |table: &Table| toml::from_str::<toml::Table>(&table.to_string()).ok();
+        if plain(present) == plain(&facts) {
+            return Ok(());
+        }
+        return Err(RefreshError::Torch {
+            release: release.version.clone(),
+            why: format!("[torch.\"{key}\"] says otherwise than its wheels, which say\n{facts}"),
+            help: format!("correct the entry in {PATH}"),
+        });
+    }
+    // Beside the other releases, and not where the file ends.
+    let tables = torch.iter().filter_map(|(_, item)| item.as_table());
+    facts.set_position(tables.filter_map(Table::position).max());
+    facts.decor_mut().set_prefix("\n");
+    torch.insert(&key, Item::Table(facts));
+    Ok(())
+}
+
+/// families.toml with the toolkits that a release was built with and that it does not have yet. One that it has stays:
+/// what is compiled with an earlier patch release runs with a later one.
+///
+/// # Errors
+/// `RefreshError::Spec` for a text without the table, `RefreshError::Torch` when its wheels do not say which toolkit.
+pub fn add_toolkits(text: &str, release: &Release) -> Result<String, RefreshError> {
+    let mut document: DocumentMut = text
+        .parse()
+        .map_err(|error| RefreshError::spec(spec::PATH, error))?;
+    let toolkits = document
+        .get_mut("cuda-toolkit")
+        .and_then(Item::as_table_mut)
+        .ok_or_else(|| RefreshError::spec(spec::PATH, "no table is called cuda-toolkit"))?;
+    for (compute, wanted) in release.toolkits() {
+        if toolkits.contains_key(compute) {
+            continue;
+        }
+        let wanted = wanted.ok_or_else(|| RefreshError::Torch {
+            release: release.version.clone(),
+            why: format!("it was built with CUDA {compute} and does not say with which release of it"),
+            help: format!("add \"{compute}\" to [cuda-toolkit] of {}", spec::PATH),
+        })?;
+        toolkits.insert(compute, toml_edit::value(wanted));
+    }
+    Ok(document.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = r#"# A table.
+rows = [
+    { torch = "2.9.1", backend = "cpu", system = "x86_64-linux", profile = "registry", bundle = true },
+    # Newest.
+    { torch = "2.11.0", backend = "cpu", system = "x86_64-linux", profile = "registry", bundle = true },
+    { torch = "2.11.0", backend = "cpu", system = "aarch64-darwin", profile = "registry", bundle = true },
+    { torch = "2.10.0", backend = "cpu", system = "x86_64-linux", profile = "vendor" },
+]
+
+[torch."2.11"]
+cxx = 17
+defines = ["A"]
+cuda-defines = []
+
+# Limits.
+[policy.manylinux_2_28]
+GLIBC = "2.28"
+"#;
+
+    fn torch(cuda: Option<&str>) -> Torch {
+        Torch {
+            cuda: cuda.map(str::to_owned),
+            toolkit: cuda.map(|cuda| format!("{cuda}.1")),
+            cxx: 20,
+            defines: ["B".to_owned(), "A".to_owned()].into(),
+            cuda_defines: cuda.map(|_| "C".to_owned()).into_iter().collect(),
+        }
+    }
+
+    fn release(version: &str) -> Release {
+        Release {
+            version: version.to_owned(),
+            wheels: [
+                ("x86_64-linux".to_owned(), torch(Some("13.0"))),
+                ("aarch64-darwin".to_owned(), torch(None)),
+            ]
+            .into(),
+        }
+    }
+
+    #[test]
+    fn rows_go_where_their_release_belongs() {
+        insta::assert_snapshot!(add(TABLE, &release("2.10.0")).expect("the table"), @"");
+    }
+
+    #[test]
+    fn what_is_there_stays() {
+        let once = add(TABLE, &release("2.12.0")).expect("the table");
+        assert_eq!(add(&once, &release("2.12.0")).expect("the table"), once);
+    }
+
+    #[test]
+    fn what_says_otherwise_is_refused() {
+        let why = |text: &str, version| match add(text, &release(version)) {
+            Err(RefreshError::Torch { why, .. }) => why,
+            other => panic!("{other:?}"),
+        };
+        assert!(why(TABLE, "2.11.0").contains("[torch.\"2.11\"]"));
+        let once = add(TABLE, &release("2.12.0")).expect("the table");
+        let other = once.replace("compute = \"13.0\"", "compute = \"13.1\"");
+        assert!(why(&other, "2.12.0").contains("says 13.1, its wheel 13.0"));
+    }
+
+    #[test]
+    fn a_toolkit_is_added_once() {
+        let text = "[cuda-toolkit]\n\"13.0\" = \"13.0.0\" # Why.\n\n[[cuda]]\nfrom = \"13.0\"\n";
+        let edit = |compute: &str| {
+            let mut release = release("2.12.0");
+            let wheel = torch(Some(compute));
+            release.wheels.insert("x86_64-linux".to_owned(), wheel);
+            add_toolkits(text, &release).expect("the table")
+        };
+        assert_eq!(edit("13.0"), text);
+        let added = "# Why.\n\"13.4\" = \"13.4.1\"\n\n[[cuda]]";
+        assert!(edit("13.4").contains(added), "{}", edit("13.4"));
+    }
+}

