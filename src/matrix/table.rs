@@ -52,6 +52,10 @@ pub struct Row {
 impl Row {
     /// The pin families that a build with this row needs.
     pub fn families(&self) -> Vec<String> {
+        if self.system.ends_with("-darwin") {
+            // Host and first programs are the machine's own (nix/toolchains/xcode.nix).
+            return self.toolchain.get("torch").into_iter().cloned().collect();
+        }
         let mut families = vec!["seed".to_owned()];
         families.extend(self.toolchain.values().cloned());
         families.extend(

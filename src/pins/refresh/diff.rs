@@ -18,7 +18,7 @@ pub struct Change {
 /// What a pin says, for comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// Version of an archive, store name of a tree.
+    /// Of a tree, that of its first source, if the tree is named after it.
     pub version: String,
     pub file: String,
     pub sha256: String,
@@ -64,13 +64,14 @@ pub fn changes(old: Option<&Family>, new: &Family) -> Vec<Change> {
 }
 
 fn states(family: &Family) -> Vec<(String, State)> {
-    let archives = family.archives.iter().map(|archive| (archive.name.clone(), archive_state(archive)));
+    let archives = family.archives.iter();
+    let archives = archives.map(|archive| (archive.name.clone(), archive_state(archive)));
     let trees = family.trees.iter().flat_map(|tree| {
         let sources = tree.sources.iter().map(move |source| {
-            let name = format!("{}, for {}", source.archive.name, stem(tree));
+            let name = format!("{}: {}", stem(tree), source.archive.name);
             (name, archive_state(&source.archive))
         });
-        sources.chain([(stem(tree), tree_state(tree))])
+        std::iter::once((stem(tree), tree_state(tree))).chain(sources)
     });
     archives.chain(trees).collect()
 }
@@ -86,8 +87,10 @@ fn archive_state(archive: &Archive) -> State {
 
 fn tree_state(tree: &Tree) -> State {
     let files = tree.sources.iter().map(|source| source.archive.file.as_str());
+    let first = tree.sources.first();
+    let version = first.map(|source| source.archive.version.clone());
     State {
-        version: tree.name.clone(),
+        version: version.filter(|version| tree.name.contains(version)).unwrap_or_default(),
         file: files.collect::<Vec<_>>().join(" "),
         sha256: tree.sha256.clone(),
         take: tree.sources.iter().map(|source| format!("{:?}", source.take)).collect(),
@@ -107,21 +110,26 @@ pub fn text(changes: &[Change]) -> String {
         let name = &change.name;
         // Writing to a string cannot fail.
         let _ = match (&change.old, &change.new) {
-            (None, Some(new)) => writeln!(text, "  + {name} {}, {}", new.version, short(&new.sha256)),
-            (Some(old), None) => writeln!(text, "  - {name} {}, {}", old.version, short(&old.sha256)),
-            (Some(old), Some(new)) if old.sha256 == new.sha256 => {
-                writeln!(text, "  ~ {name} {}: same content", arrow(&old.version, &new.version))
-            }
+            (None, Some(new)) => writeln!(text, "  + {}, {}", with(name, &new.version), short(&new.sha256)),
+            (Some(old), None) => writeln!(text, "  - {}, {}", with(name, &old.version), short(&old.sha256)),
             (Some(old), Some(new)) => writeln!(
                 text,
-                "  ~ {name} {}, {}",
-                arrow(&old.version, &new.version),
-                arrow(short(&old.sha256), short(&new.sha256)),
+                "  ~ {}, {}",
+                with(name, &arrow(&old.version, &new.version)),
+                match old.sha256 == new.sha256 {
+                    true => "same content".to_owned(),
+                    false => arrow(short(&old.sha256), short(&new.sha256)),
+                },
             ),
             (None, None) => Ok(()),
         };
     }
     text
+}
+
+/// A name and what version it has, if it has one.
+fn with(name: &str, version: &str) -> String {
+    format!("{name} {version}").trim_end().to_owned()
 }
 
 fn arrow(old: &str, new: &str) -> String {

@@ -217,7 +217,7 @@ fn release(index: &Index, spec: &Spec, version: &str) -> Result<Release, Refresh
     let pages = index.pages(&["torch".to_owned()].into());
     let files = lookup::files(&pages, "torch").map_err(fail)?;
     let specifiers = lookup::specifiers("torch", &format!("=={version}")).map_err(fail)?;
-    let mut wheels = BTreeMap::new();
+    let mut wheels = Vec::new();
     for system in spec.torch_systems() {
         let wheel = wheel::newest(files, Some(&specifiers), system, spec.python());
         let wheel = wheel.ok_or_else(|| {
@@ -226,7 +226,7 @@ fn release(index: &Index, spec: &Spec, version: &str) -> Result<Release, Refresh
         let members = index.read(&wheel.listed.url, &metadata::TORCH_MEMBERS);
         let torch = members.and_then(|members| metadata::Torch::read(&members));
         let torch = torch.map_err(|why| fail(format!("{}: {why}", wheel.listed.file)))?;
-        wheels.insert(system.clone(), torch);
+        wheels.push((system.clone(), torch));
     }
     Ok(Release {
         version: version.to_owned(),

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
-use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
+use toml_edit::{Array, Decor, DocumentMut, InlineTable, Item, Table, Value};
 
 use super::metadata::Torch;
 use super::{RefreshError, spec};
@@ -17,28 +17,30 @@ pub const PATH: &str = "src/matrix/toolchains.toml";
 #[derive(Clone, Debug)]
 pub struct Release {
     pub version: String,
-    pub wheels: BTreeMap<String, Torch>,
+    /// By system, in the order that rows of a new system get.
+    pub wheels: Vec<(String, Torch)>,
 }
 
 impl Release {
     /// The CUDA toolkits that its wheels were built with, and the release of cuda-toolkit that each runs with.
     pub fn toolkits(&self) -> BTreeMap<&str, Option<&str>> {
-        let wheels = self.wheels.values();
-        wheels
+        self.torches()
             .filter_map(|torch| Some((torch.cuda.as_deref()?, torch.toolkit.as_deref())))
             .collect()
+    }
+
+    fn torches(&self) -> impl Iterator<Item = &Torch> {
+        self.wheels.iter().map(|(_, torch)| torch)
     }
 
     /// What its wheels ask of C++: the same on every system, or the release cannot be one row of facts.
     fn facts(&self) -> Result<(u32, BTreeSet<String>, BTreeSet<String>), RefreshError> {
         let common: BTreeSet<_> = self
-            .wheels
-            .values()
+            .torches()
             .map(|torch| (torch.cxx, torch.defines.clone()))
             .collect();
         let cuda: BTreeSet<_> = self
-            .wheels
-            .values()
+            .torches()
             .filter(|torch| torch.cuda.is_some())
             .map(|torch| torch.cuda_defines.clone())
             .collect();
@@ -203,12 +205,35 @@ fn add_facts(document: &mut DocumentMut, release: &Release) -> Result<(), Refres
             help: format!("correct the entry in {PATH}"),
         });
     }
-    // Beside the other releases, and not where the file ends.
-    let tables = torch.iter().filter_map(|(_, item)| item.as_table());
-    facts.set_position(tables.filter_map(Table::position).max());
-    facts.decor_mut().set_prefix("\n");
-    torch.insert(&key, Item::Table(facts));
+    insert_sorted(torch, &key, facts);
     Ok(())
+}
+
+/// Inserts a table among others by version; a comment before the first stays there.
+fn insert_sorted(tables: &mut Table, key: &str, mut table: Table) {
+    let first = |tables: &Table| tables.iter().next().map(|(key, _)| key.to_owned());
+    let comment = tables
+        .iter_mut()
+        .next()
+        .and_then(|(_, item)| item.as_table_mut())
+        .map(|table| std::mem::replace(table.decor_mut(), Decor::new("\n", "")));
+    // Of equal positions, the order of keys decides.
+    let position = tables.iter().filter_map(|(_, item)| item.as_table()?.position()).min();
+    for (_, item) in tables.iter_mut() {
+        if let Some(table) = item.as_table_mut() {
+            table.set_position(position);
+        }
+    }
+    table.set_position(position);
+    table.decor_mut().set_prefix("\n");
+    tables.insert(key, Item::Table(table));
+    let version = |key: &str| Version::from_str(key).ok();
+    tables.sort_values_by(|a, _, b, _| version(a).cmp(&version(b)));
+    if let (Some(comment), Some(key)) = (comment, first(tables))
+        && let Some(table) = tables.get_mut(&key).and_then(Item::as_table_mut)
+    {
+        *table.decor_mut() = comment;
+    }
 }
 
 /// families.toml with the toolkits that a release was built with and that it does not have yet. One that it has stays:
@@ -276,6 +301,7 @@ GLIBC = "2.28"
             version: version.to_owned(),
             wheels: [
                 ("x86_64-linux".to_owned(), torch(Some("13.0"))),
+                ("aarch64-linux".to_owned(), torch(None)),
                 ("aarch64-darwin".to_owned(), torch(None)),
             ]
             .into(),
@@ -310,8 +336,7 @@ GLIBC = "2.28"
         let text = "[cuda-toolkit]\n\"13.0\" = \"13.0.0\" # Why.\n\n[[cuda]]\nfrom = \"13.0\"\n";
         let edit = |compute: &str| {
             let mut release = release("2.12.0");
-            let wheel = torch(Some(compute));
-            release.wheels.insert("x86_64-linux".to_owned(), wheel);
+            release.wheels[0].1 = torch(Some(compute));
             add_toolkits(text, &release).expect("the table")
         };
         assert_eq!(edit("13.0"), text);

@@ -66,7 +66,7 @@ pub fn trees(
 
 /// What tells trees apart: the same name may be of several systems.
 fn key(target: &Target, tree: &Tree) -> String {
-    format!("{}/{}", target.path, tree.name)
+    format!("{} {}", target.system, tree.name)
 }
 
 /// Builds trees, several at a time, and throws them away. By key, as they came.
@@ -80,7 +80,7 @@ pub fn build(nix: &Nix, trees: &BTreeMap<String, Tree>) -> Result<BTreeMap<Strin
     let run = Run::open(&ProgressBar::hidden())?;
     let numbers: BTreeMap<&String, usize> = trees.keys().zip(0..).collect();
     let built = each(&trees.keys().cloned().collect(), |key| {
-        anstream::eprintln!("reading {}", key.trim_start_matches("nix/pins/"));
+        anstream::eprintln!("reading {key}");
         let dir = run.staging.join(numbers[&key.to_owned()].to_string());
         let built = one(nix, &run, &trees[key], &dir);
         empty(&dir).and(built)
