@@ -54,7 +54,9 @@ impl Row {
     pub fn families(&self) -> Vec<String> {
         if self.system.ends_with("-darwin") {
             // Host and first programs are the machine's own (nix/toolchains/xcode.nix).
-            return self.toolchain.get("torch").into_iter().cloned().collect();
+            let frameworks = ["torch", "tvm-ffi"].into_iter();
+            let families = frameworks.filter_map(|role| self.toolchain.get(role));
+            return families.cloned().collect();
         }
         let mut families = vec!["seed".to_owned()];
         families.extend(self.toolchain.values().cloned());

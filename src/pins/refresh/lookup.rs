@@ -158,7 +158,8 @@ impl Lookup<'_> {
             }
         };
         let parsed = asked.map(|asked| specifiers(&name, asked)).transpose()?;
-        let wheel = wheel::newest(files(pages, &name)?, parsed.as_ref(), system, self.spec.python());
+        let python = want.python.as_deref().unwrap_or("py3");
+        let wheel = wheel::newest(files(pages, &name)?, parsed.as_ref(), system, python);
         wheel.ok_or_else(|| {
             let asked = asked.map(String::as_str).unwrap_or_default();
             format!("{name}{asked}: no wheel for {system}")

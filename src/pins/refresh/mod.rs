@@ -218,11 +218,10 @@ fn release(index: &Index, spec: &Spec, version: &str) -> Result<Release, Refresh
     let files = lookup::files(&pages, "torch").map_err(fail)?;
     let specifiers = lookup::specifiers("torch", &format!("=={version}")).map_err(fail)?;
     let mut wheels = Vec::new();
-    for system in spec.torch_systems() {
-        let wheel = wheel::newest(files, Some(&specifiers), system, spec.python());
-        let wheel = wheel.ok_or_else(|| {
-            fail(format!("no index has a wheel of it for {system} and {}", spec.python()))
-        })?;
+    let (systems, python) = spec.torch()?;
+    for system in systems {
+        let wheel = wheel::newest(files, Some(&specifiers), system, python);
+        let wheel = wheel.ok_or_else(|| fail(format!("no index has a wheel of it for {system} and {python}")))?;
         let members = index.read(&wheel.listed.url, &metadata::TORCH_MEMBERS);
         let torch = members.and_then(|members| metadata::Torch::read(&members));
         let torch = torch.map_err(|why| fail(format!("{}: {why}", wheel.listed.file)))?;

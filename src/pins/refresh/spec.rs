@@ -20,7 +20,8 @@ pub const CUDA_TOOLKIT: &str = "cuda-toolkit";
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Spec {
     debian: Debian,
-    torch: Torch,
+    /// Families of which each release is one, by what comes before the release.
+    release: BTreeMap<String, Release>,
     /// Release of cuda-toolkit, by compute.
     pub cuda_toolkit: BTreeMap<String, String>,
     cuda: Vec<Cuda>,
@@ -35,8 +36,9 @@ struct Debian {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Torch {
+struct Release {
     systems: Vec<String>,
+    wheel: String,
     python: String,
     name: String,
     take: Vec<Take>,
@@ -60,7 +62,7 @@ struct CudaHeaders {
     take: Vec<Take>,
 }
 
-/// A family that is no torch release and no CUDA toolkit.
+/// A family that is no release and no CUDA toolkit.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Other {
@@ -109,6 +111,8 @@ pub struct Want {
     pub kind: Kind,
     pub name: String,
     pub version: Wanted,
+    /// The tag of the Python version whose wheel is taken, besides `py3`.
+    pub python: Option<String>,
 }
 
 /// Which version.
@@ -155,14 +159,14 @@ impl Spec {
         &self.debian.release
     }
 
-    /// The systems that torch has wheels for.
-    pub fn torch_systems(&self) -> &[String] {
-        &self.torch.systems
-    }
-
-    /// The tag of the Python version whose wheels are taken, where a project has several.
-    pub fn python(&self) -> &str {
-        &self.torch.python
+    /// The systems that torch has wheels for, and the tag of the Python version whose wheels are taken.
+    ///
+    /// # Errors
+    /// `RefreshError::Spec`
+    pub fn torch(&self) -> Result<(&[String], &str), RefreshError> {
+        let torch = self.release.get("torch");
+        let torch = torch.ok_or_else(|| RefreshError::spec(PATH, "no [release.torch] in it"))?;
+        Ok((&torch.systems, &torch.python))
     }
 
     /// Families that are named in the file itself, with their systems.
@@ -179,9 +183,12 @@ impl Spec {
             let known = other.systems.iter().any(|known| known == system);
             return known.then(|| other.recipe(system));
         }
-        if let Some(release) = family.strip_prefix("torch-") {
-            let known = self.torch.systems.iter().any(|known| known == system);
-            return known.then(|| self.torch.recipe(release));
+        for (project, spec) in &self.release {
+            let release = family.strip_prefix(project.as_str());
+            if let Some(release) = release.and_then(|rest| rest.strip_prefix('-')) {
+                let known = spec.systems.iter().any(|known| known == system);
+                return known.then(|| spec.recipe(release));
+            }
         }
         let compute = family.strip_prefix("cuda-")?;
         let (compute, headers) = match compute.strip_suffix("-headers") {
@@ -210,12 +217,13 @@ impl Spec {
     }
 }
 
-impl Torch {
+impl Release {
     fn recipe(&self, release: &str) -> Recipe {
         let want = Want {
             kind: Kind::Wheel,
-            name: "torch".to_owned(),
+            name: self.wheel.clone(),
             version: Wanted::Matching(format!("=={release}")),
+            python: Some(self.python.clone()),
         };
         Recipe {
             archives: Vec::new(),
@@ -291,6 +299,7 @@ fn wheel(requirement: &str, otherwise: &Wanted) -> Want {
             "" => otherwise.clone(),
             specifiers => Wanted::Matching(specifiers.to_owned()),
         },
+        python: None,
     }
 }
 
@@ -304,6 +313,7 @@ fn deb(name: &str, system: &str) -> Want {
         kind: Kind::Deb,
         name: name.replace("{triplet}", triplet),
         version: Wanted::Newest,
+        python: None,
     }
 }
 

@@ -35,8 +35,13 @@ pub fn newest<'a>(
         };
         (name.is_for(system, python) && fits(&wheel.version)).then_some(wheel)
     });
-    // The file name decides between wheels of one version, so that the answer does not depend on the page's order.
-    wheels.max_by(|a, b| (&a.version, &a.listed.file).cmp(&(&b.version, &b.listed.file)))
+    // Of wheels of one version, the one with most platform tags: publishers add the names that older tools know. Then
+    // the name decides, so that the answer does not depend on the page's order.
+    let rank = |wheel: &Wheel<'_>| {
+        let file = wheel.listed.file.clone();
+        (wheel.version.clone(), file.matches("manylinux").count(), file)
+    };
+    wheels.max_by_key(rank)
 }
 
 /// The newest version that any wheel of a project has.
@@ -140,6 +145,15 @@ mod tests {
         assert_eq!(found("==12.6.85.*", "x86_64-linux"), files[1].file);
         assert_eq!(found("==12.6.85.*", "aarch64-linux"), files[0].file);
         assert_eq!(found("==12.6.3", "aarch64-linux"), files[2].file);
+    }
+
+    #[test]
+    fn of_two_wheels_of_one_version_the_one_with_more_tags_is_taken() {
+        let files = listed(&[
+            "nvidia_cuda_runtime_cu12-12.6.77-py3-none-manylinux2014_x86_64.whl",
+            "nvidia_cuda_runtime_cu12-12.6.77-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl",
+        ]);
+        assert_eq!(file(&files, "==12.6.77.*", "x86_64-linux").as_ref(), Some(&files[1].file));
     }
 
     #[test]
