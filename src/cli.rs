@@ -4,6 +4,8 @@ use camino::Utf8PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::matrix::Profile;
+
 const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the kernel's files are wrong, 2 wrong usage, 3 the environment \
 (Nix missing, download failed, disk full).";
 
@@ -99,7 +101,12 @@ pub enum Command {
         #[arg(long, value_name = "FILE")]
         accept: Vec<String>,
         /// A checkout of kernel-builder [default: the one around the current folder]
-        #[arg(long, value_name = "DIR", default_value = ".", hide_default_value = true)]
+        #[arg(
+            long,
+            value_name = "DIR",
+            default_value = ".",
+            hide_default_value = true
+        )]
         repository: Utf8PathBuf,
     },
     /// Print the JSON Schema of build.toml, for editors
@@ -114,6 +121,24 @@ pub enum Command {
         /// Write nothing; print what would change
         #[arg(long)]
         diff: bool,
+    },
+    /// Check that the sources of toolchains still have what is pinned
+    VerifyPins {
+        /// Only these families of pins, such as cuda-13.0 [default: all]
+        #[arg(value_name = "FAMILY")]
+        families: Vec<String>,
+        /// Only what variants of this profile need
+        #[arg(long, value_enum)]
+        profile: Option<Profile>,
+        /// Read also what is taken of archives, and compare it
+        #[arg(long)]
+        deep: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// A checkout of kernel-builder whose pins to check [default: those of this program]
+        #[arg(long, value_name = "DIR")]
+        repository: Option<Utf8PathBuf>,
     },
 }
 

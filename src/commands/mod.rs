@@ -11,6 +11,7 @@ mod pin;
 mod prepare;
 mod schema;
 mod update_build;
+mod verify_pins;
 
 use std::io::{ErrorKind, Write};
 
@@ -57,6 +58,23 @@ pub enum CommandError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     UnknownVariant(#[from] UnknownVariant),
+
+    #[error("{0} cannot be had any more as pinned")]
+    #[diagnostic(
+        code(pins::wrong),
+        help(
+            "`kernel-builder pin` looks up what there is now (CONTRIBUTING.md, \"Keep the pins true\"); whoever fetched \
+             the old files keeps them in the cache and in the store"
+        )
+    )]
+    WrongPins(String),
+
+    #[error("no source of any pin answered")]
+    #[diagnostic(
+        code(pins::unreached),
+        help("check the network, pip's configuration (`pip config list`) and apt's sources")
+    )]
+    UnreachedPins,
 
     #[error("no problem has the code {id}")]
     #[diagnostic(code(explain::unknown), help("{help}"))]
@@ -114,10 +132,12 @@ impl CommandError {
             CommandError::Plan(_) | CommandError::NoVariants { .. } => 1,
             CommandError::Update(UpdateError::Problems(_)) | CommandError::Old(_) => 1,
             CommandError::Update(UpdateError::Defect { .. }) => 3,
+            CommandError::WrongPins(_) => 1,
             CommandError::Stale | CommandError::Build { .. } | CommandError::Foreign { .. } => 1,
             CommandError::Emit(EmitError::Foreign { .. }) => 1,
             CommandError::UnknownVariant(_) | CommandError::UnknownCode { .. } => 2,
             CommandError::Emit(_)
+            | CommandError::UnreachedPins
             | CommandError::Nix(_)
             | CommandError::Pins(_)
             | CommandError::Io { .. } => 3,
@@ -203,6 +223,19 @@ pub fn run(command: Command) -> Result<(), CommandError> {
             check,
             diff,
         } => update_build::run(&kernel.path, check, diff),
+        Command::VerifyPins {
+            families,
+            profile,
+            deep,
+            json,
+            repository,
+        } => verify_pins::run(&verify_pins::Options {
+            families,
+            profile,
+            deep,
+            json,
+            repository,
+        }),
     }
 }
 

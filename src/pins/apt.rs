@@ -17,19 +17,13 @@ pub fn download(archives: &[&Archive], dir: &Utf8Path) -> Result<(), PinError> {
     // Several trees and packages may be fetched at once; apt's lists are one.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut by_architecture: BTreeMap<String, Vec<&Archive>> = BTreeMap::new();
+    let mut by_architecture: BTreeMap<&str, Vec<&Archive>> = BTreeMap::new();
     for archive in archives {
-        let architecture = archive
-            .file
-            .strip_suffix(".deb")
-            .and_then(|stem| stem.rsplit_once('_'))
-            .map(|(_, architecture)| architecture)
-            .filter(|architecture| *architecture != "all");
-        let group = by_architecture.entry(architecture.map_or_else(|| native().to_owned(), str::to_owned));
+        let group = by_architecture.entry(architecture_of(archive));
         group.or_default().push(archive);
     }
     for (architecture, archives) in by_architecture {
-        let apt = Apt::of(&architecture)?;
+        let apt = Apt::of(architecture)?;
         // Lists of an earlier run usually still know the pinned versions.
         if apt.has_lists() && apt.download(&archives, dir).is_ok() {
             continue;
@@ -48,6 +42,15 @@ pub fn architecture(system: &str) -> Option<&'static str> {
         "x86_64-linux" => Some("amd64"),
         "aarch64-linux" => Some("arm64"),
         _ => None,
+    }
+}
+
+/// The architecture whose lists have a package: those of this machine have what is for all.
+pub fn architecture_of(archive: &Archive) -> &str {
+    let stem = archive.file.strip_suffix(".deb");
+    match stem.and_then(|stem| stem.rsplit_once('_')) {
+        Some((_, "all")) | None => native(),
+        Some((_, architecture)) => architecture,
     }
 }
 
@@ -131,7 +134,9 @@ impl Apt {
             // It fails when it knows none; of a mistyped option it says more than that.
             command.args(["show", which]).args(packages);
             let output = match run(command, "what Debian packages there are") {
-                Err(PinError::Download { why, .. }) if why.contains("No packages found") => continue,
+                Err(PinError::Download { why, .. }) if why.contains("No packages found") => {
+                    continue;
+                }
                 output => output?,
             };
             for archive in stanzas(&output) {

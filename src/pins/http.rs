@@ -172,7 +172,8 @@ impl Client {
             check_status(answer.status().as_u16())?;
             let length = answer.headers().get("content-length");
             let length = length.and_then(|value| value.to_str().ok()?.parse().ok());
-            length.ok_or_else(|| Failure::Lasting("it does not say how large the file is".to_owned()))
+            length
+                .ok_or_else(|| Failure::Lasting("it does not say how large the file is".to_owned()))
         })
     }
 

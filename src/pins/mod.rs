@@ -12,6 +12,7 @@ pub mod refresh;
 pub mod simple;
 pub mod sources;
 pub mod tree;
+pub mod verify;
 
 use std::collections::BTreeMap;
 
@@ -143,6 +144,28 @@ impl Pin {
             Pin::Tree(tree) => Some(tree.download.unwrap_or(tree.size)),
         }
     }
+}
+
+/// Every family of this program: the system and the family.
+///
+/// # Errors
+/// `PinError::Family` for a file that cannot be read: a defect of this program, not of a user.
+pub fn all_families() -> Result<Vec<(String, Family)>, PinError> {
+    let files = library::files().into_iter();
+    let pins =
+        files.filter(|(path, _)| path.starts_with("nix/pins") && path.extension() == Some("json"));
+    pins.map(|(path, content)| {
+        let system = path
+            .parent()
+            .and_then(|dir| dir.file_name())
+            .unwrap_or_default();
+        let family = serde_json::from_slice(content).map_err(|source| PinError::Family {
+            path: path.to_string(),
+            why: source.to_string(),
+        })?;
+        Ok((system.to_owned(), family))
+    })
+    .collect()
 }
 
 /// The pins of some families of a system, each once, by store name.

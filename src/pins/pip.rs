@@ -57,7 +57,8 @@ impl Indexes {
         let mut tried = Vec::new();
         for (url, page) in self.pages(&archive.name) {
             let page = page.map_err(Failure::why);
-            let listed = page.map(|files| files.into_iter().find(|listed| listed.file == archive.file));
+            let listed =
+                page.map(|files| files.into_iter().find(|listed| listed.file == archive.file));
             match listed {
                 Ok(Some(listed)) => return Ok(listed.url),
                 Ok(None) => tried.push(format!("{url}: it does not list {}", archive.file)),

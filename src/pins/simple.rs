@@ -27,7 +27,9 @@ pub fn files(page: &Page) -> Result<Vec<Listed>, String> {
         return data(page);
     }
     let anchors = page.text.split("<a ").skip(1).map(attributes);
-    Ok(anchors.filter_map(|anchor| of_anchor(page, &anchor)).collect())
+    Ok(anchors
+        .filter_map(|anchor| of_anchor(page, &anchor))
+        .collect())
 }
 
 fn data(page: &Page) -> Result<Vec<Listed>, String> {
@@ -117,7 +119,14 @@ fn attributes(tag: &str) -> Vec<(String, String)> {
 }
 
 fn unescaped(text: &str) -> String {
-    let entities = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&#x27;", "'"), ("&amp;", "&")];
+    let entities = [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&#39;", "'"),
+        ("&#x27;", "'"),
+        ("&amp;", "&"),
+    ];
     let mut text = text.to_owned();
     for (entity, character) in entities {
         text = text.replace(entity, character);
@@ -183,9 +192,24 @@ mod tests {
             <a data-yanked='broken > wrong' href='https://files.example/a-2-any.whl?x=1&amp;y=2'>a-2-any.whl</a>
             <a data-yanked href=a-3-any.whl#md5=2>a-3-any.whl</a><a name="end"></a>"#;
         let expected = [
-            listed("a-1+cu-any.whl", "https://index.example/files/a-1%2Bcu-any.whl", Some("1f"), None),
-            listed("a-2-any.whl", "https://files.example/a-2-any.whl?x=1&y=2", None, Some("broken > wrong")),
-            listed("a-3-any.whl", "https://index.example/simple/a/a-3-any.whl", None, Some("")),
+            listed(
+                "a-1+cu-any.whl",
+                "https://index.example/files/a-1%2Bcu-any.whl",
+                Some("1f"),
+                None,
+            ),
+            listed(
+                "a-2-any.whl",
+                "https://files.example/a-2-any.whl?x=1&y=2",
+                None,
+                Some("broken > wrong"),
+            ),
+            listed(
+                "a-3-any.whl",
+                "https://index.example/simple/a/a-3-any.whl",
+                None,
+                Some(""),
+            ),
         ];
         assert_eq!(page("text/html", html), expected);
     }
@@ -199,9 +223,24 @@ mod tests {
         ]}"#;
         let base = "https://index.example/simple/a";
         let expected = [
-            listed("a-1-any.whl", "https://index.example/files/a-1-any.whl", Some("1f"), None),
-            listed("a-2-any.whl", &format!("{base}/a-2-any.whl"), None, Some("broken")),
-            listed("a-3-any.whl", &format!("{base}/a-3-any.whl"), None, Some("")),
+            listed(
+                "a-1-any.whl",
+                "https://index.example/files/a-1-any.whl",
+                Some("1f"),
+                None,
+            ),
+            listed(
+                "a-2-any.whl",
+                &format!("{base}/a-2-any.whl"),
+                None,
+                Some("broken"),
+            ),
+            listed(
+                "a-3-any.whl",
+                &format!("{base}/a-3-any.whl"),
+                None,
+                Some(""),
+            ),
         ];
         assert_eq!(page("application/vnd.pypi.simple.v1+json", json), expected);
     }

@@ -86,20 +86,32 @@ fn archive_state(archive: &Archive) -> State {
 }
 
 fn tree_state(tree: &Tree) -> State {
-    let files = tree.sources.iter().map(|source| source.archive.file.as_str());
+    let files = tree
+        .sources
+        .iter()
+        .map(|source| source.archive.file.as_str());
     let first = tree.sources.first();
     let version = first.map(|source| source.archive.version.clone());
     State {
-        version: version.filter(|version| tree.name.contains(version)).unwrap_or_default(),
+        version: version
+            .filter(|version| tree.name.contains(version))
+            .unwrap_or_default(),
         file: files.collect::<Vec<_>>().join(" "),
         sha256: tree.sha256.clone(),
-        take: tree.sources.iter().map(|source| format!("{:?}", source.take)).collect(),
+        take: tree
+            .sources
+            .iter()
+            .map(|source| format!("{:?}", source.take))
+            .collect(),
     }
 }
 
 /// A tree's name without the version of its first source.
 fn stem(tree: &Tree) -> String {
-    let version = tree.sources.first().map_or("", |source| source.archive.version.as_str());
+    let version = tree
+        .sources
+        .first()
+        .map_or("", |source| source.archive.version.as_str());
     tree.name.replace(&format!("-{version}"), "")
 }
 
@@ -110,8 +122,18 @@ pub fn text(changes: &[Change]) -> String {
         let name = &change.name;
         // Writing to a string cannot fail.
         let _ = match (&change.old, &change.new) {
-            (None, Some(new)) => writeln!(text, "  + {}, {}", with(name, &new.version), short(&new.sha256)),
-            (Some(old), None) => writeln!(text, "  - {}, {}", with(name, &old.version), short(&old.sha256)),
+            (None, Some(new)) => writeln!(
+                text,
+                "  + {}, {}",
+                with(name, &new.version),
+                short(&new.sha256)
+            ),
+            (Some(old), None) => writeln!(
+                text,
+                "  - {}, {}",
+                with(name, &old.version),
+                short(&old.sha256)
+            ),
             (Some(old), Some(new)) => writeln!(
                 text,
                 "  ~ {}, {}",
@@ -163,9 +185,15 @@ mod tests {
         let old = family("2.36-1", "libc6_2.36-1_amd64.deb", "aaaaaaaaaaaaaaaa");
         let new = family("2.36-2", "libc6_2.36-2_amd64.deb", "bbbbbbbbbbbbbbbb");
         let found = changes(Some(&old), &new);
-        assert_eq!(text(&found), "  ~ libc6 2.36-1 -> 2.36-2, aaaaaaaaaaaa -> bbbbbbbbbbbb\n");
+        assert_eq!(
+            text(&found),
+            "  ~ libc6 2.36-1 -> 2.36-2, aaaaaaaaaaaa -> bbbbbbbbbbbb\n"
+        );
         assert!(!found[0].is_suspect());
-        assert_eq!(text(&changes(None, &new)), "  + libc6 2.36-2, bbbbbbbbbbbb\n");
+        assert_eq!(
+            text(&changes(None, &new)),
+            "  + libc6 2.36-2, bbbbbbbbbbbb\n"
+        );
         assert!(changes(Some(&new), &new).is_empty());
     }
 
@@ -179,7 +207,13 @@ mod tests {
     #[test]
     fn what_is_gone_is_shown() {
         let old = family("2.36-1", "libc6_2.36-1_amd64.deb", "aaaaaaaaaaaaaaaa");
-        let empty = Family { archives: Vec::new(), ..old.clone() };
-        assert_eq!(text(&changes(Some(&old), &empty)), "  - libc6 2.36-1, aaaaaaaaaaaa\n");
+        let empty = Family {
+            archives: Vec::new(),
+            ..old.clone()
+        };
+        assert_eq!(
+            text(&changes(Some(&old), &empty)),
+            "  - libc6 2.36-1, aaaaaaaaaaaa\n"
+        );
     }
 }

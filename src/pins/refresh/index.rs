@@ -44,7 +44,10 @@ impl Index {
     /// Those of pip's configuration.
     pub fn open() -> Result<Self, PinError> {
         let temporary = std::env::temp_dir();
-        let parts = tempfile::tempdir().map_err(PinError::io("create a folder in", temporary.to_string_lossy().as_ref()))?;
+        let parts = tempfile::tempdir().map_err(PinError::io(
+            "create a folder in",
+            temporary.to_string_lossy().as_ref(),
+        ))?;
         Ok(Self {
             indexes: Indexes::of_pip()?,
             parts,
@@ -63,7 +66,15 @@ impl Index {
 
     /// The bytes of some files, by URL.
     pub fn sizes(&self, urls: &BTreeSet<String>) -> BTreeMap<String, Result<u64, Failure>> {
-        each(urls, |url| self.indexes.client.size(url))
+        each(urls, |url| self.size(url))
+    }
+
+    /// The bytes of one file.
+    ///
+    /// # Errors
+    /// The server's.
+    pub fn size(&self, url: &str) -> Result<u64, Failure> {
+        self.indexes.client.size(url)
     }
 
     /// The text of a wheel's members that match some patterns, by name; else why it cannot be read.
@@ -80,7 +91,8 @@ impl Index {
             if wanted(&name) {
                 let mut member = String::new();
                 let mut reader = wheel.by_index(index).map_err(text)?;
-                std::io::Read::read_to_string(&mut reader, &mut member).map_err(|error| error.to_string())?;
+                std::io::Read::read_to_string(&mut reader, &mut member)
+                    .map_err(|error| error.to_string())?;
                 found.insert(name, member);
             }
         }
@@ -103,16 +115,25 @@ impl Index {
     }
 
     fn remote(&self, url: &str) -> Result<Remote<'_>, String> {
-        let size = self.indexes.client.size(url).map_err(Failure::why)?;
+        let size = self.size(url).map_err(Failure::why)?;
         // NB: parts of one name would be continued, also by a thread that reads the same file at the same time.
         let name = self.asked.fetch_add(1, Ordering::Relaxed).to_string();
-        let dir = Utf8Path::from_path(self.parts.path()).ok_or("the folder for temporary files is not UTF-8")?;
-        Ok(Remote::new(&self.indexes.client, url.to_owned(), size, &dir.join(name)))
+        let dir = Utf8Path::from_path(self.parts.path())
+            .ok_or("the folder for temporary files is not UTF-8")?;
+        Ok(Remote::new(
+            &self.indexes.client,
+            url.to_owned(),
+            size,
+            &dir.join(name),
+        ))
     }
 }
 
 /// Answers to some questions, several at a time.
-pub fn each<T: Send>(questions: &BTreeSet<String>, ask: impl Fn(&str) -> T + Sync) -> BTreeMap<String, T> {
+pub fn each<T: Send>(
+    questions: &BTreeSet<String>,
+    ask: impl Fn(&str) -> T + Sync,
+) -> BTreeMap<String, T> {
     let queue = Mutex::new(questions.iter());
     let answers = Mutex::new(BTreeMap::new());
     std::thread::scope(|scope| {

@@ -101,7 +101,8 @@ impl Lookup<'_> {
         let mut chosen = Vec::new();
         for (system, want) in wheels {
             // The absence of a toolkit is a problem already.
-            if matches!(&want.version, Wanted::Toolkit(release) if !pins.contains_key(release.as_str())) {
+            if matches!(&want.version, Wanted::Toolkit(release) if !pins.contains_key(release.as_str()))
+            {
                 continue;
             }
             match self.wheel(&pages, &pins, system, want) {
@@ -133,7 +134,9 @@ impl Lookup<'_> {
         // It is of any system and Python.
         let wheel = wheel::newest(files(pages, CUDA_TOOLKIT)?, Some(&specifiers), "", "py3");
         let wheel = wheel.ok_or_else(|| format!("{CUDA_TOOLKIT} {release}: no such release"))?;
-        let members = self.index.read(&wheel.listed.url, &["*.dist-info/METADATA"])?;
+        let members = self
+            .index
+            .read(&wheel.listed.url, &["*.dist-info/METADATA"])?;
         let metadata = members.values().next();
         metadata
             .map(|text| metadata::requirements(text))
@@ -185,11 +188,14 @@ impl Lookup<'_> {
             }
         }
         let unknown = hashed.iter().filter(|(_, size, ..)| size.is_none());
-        let urls = unknown.map(|(.., wheel)| wheel.listed.url.clone()).collect();
+        let urls = unknown
+            .map(|(.., wheel)| wheel.listed.url.clone())
+            .collect();
         let mut sizes = BTreeMap::new();
         for (url, answer) in self.index.sizes(&urls) {
             let file = url.rsplit('/').next().unwrap_or_default();
-            let failed = |failure: super::super::http::Failure| format!("{file}: {}", failure.why());
+            let failed =
+                |failure: super::super::http::Failure| format!("{file}: {}", failure.why());
             let size = answer.map_err(|failure| RefreshError::Unanswered(vec![failed(failure)]))?;
             sizes.insert(url, size);
         }
@@ -223,19 +229,27 @@ impl Lookup<'_> {
                 problems.push(format!("{system}: there are no Debian packages for it"));
                 continue;
             };
-            anstream::eprintln!("looking up {} Debian packages of {architecture}", wants.len());
+            anstream::eprintln!(
+                "looking up {} Debian packages of {architecture}",
+                wants.len()
+            );
             let apt = apt::Apt::of(architecture)?;
             // Another source than Debian's may fail; if it matters, something is missing below.
             let updated = apt.update();
             let names: Vec<&str> = wants.iter().map(|want| want.name.as_str()).collect();
             let versions = apt.versions(&names, self.spec.debian_release())?;
             for want in wants {
-                match versions.get(&want.name).and_then(|versions| versions.first()) {
+                match versions
+                    .get(&want.name)
+                    .and_then(|versions| versions.first())
+                {
                     Some(archive) => {
                         found.insert((system.clone(), want.clone()), archive.clone());
                     }
                     None => problems.push(match &updated {
-                        Ok(()) => format!("{}: apt has no such package of {architecture}", want.name),
+                        Ok(()) => {
+                            format!("{}: apt has no such package of {architecture}", want.name)
+                        }
                         Err(error) => format!("{}: {}", want.name, error.why()),
                     }),
                 }
@@ -249,7 +263,9 @@ impl Lookup<'_> {
 pub fn files<'a>(pages: &'a Pages, project: &str) -> Result<&'a [Listed], String> {
     match pages.get(project) {
         Some(Ok(files)) => Ok(files),
-        Some(Err(Unanswered::Missing)) | None => Err(format!("{project}: no index has this project")),
+        Some(Err(Unanswered::Missing)) | None => {
+            Err(format!("{project}: no index has this project"))
+        }
         Some(Err(Unanswered::Failed(why))) => Err(why.clone()),
     }
 }

@@ -36,7 +36,10 @@ impl Torch {
     pub fn read(members: &BTreeMap<String, String>) -> Result<Self, String> {
         let member = |end: &str| {
             let mut found = members.iter().filter(|(name, _)| name.ends_with(end));
-            found.next().map(|(_, text)| text.as_str()).ok_or_else(|| format!("no {end} in it"))
+            found
+                .next()
+                .map(|(_, text)| text.as_str())
+                .ok_or_else(|| format!("no {end} in it"))
         };
         let config = member("TorchConfig.cmake")?;
         let targets = member("Caffe2Targets.cmake")?;
@@ -78,7 +81,9 @@ pub fn requirements(metadata: &str) -> BTreeMap<String, String> {
         };
         let specifiers = specifiers.trim().trim_matches(['(', ')']).trim();
         if VersionSpecifiers::from_str(specifiers).is_ok() {
-            found.entry(normalized(name)).or_insert_with(|| specifiers.to_owned());
+            found
+                .entry(normalized(name))
+                .or_insert_with(|| specifiers.to_owned());
         }
     }
     found
@@ -97,17 +102,24 @@ fn cuda(version: &str) -> Option<String> {
 
 /// The newest C++ standard that CMake code asks for: `CXX_STANDARD 20`, `cxx_std_20`.
 fn standard(cmake: &str) -> Option<u32> {
-    let after = |words: &'static str| cmake.match_indices(words).map(move |(at, _)| at + words.len());
-    let numbers = after("CXX_STANDARD ").chain(after("cxx_std_")).filter_map(|at| {
-        let digits = cmake[at..].split(|c: char| !c.is_ascii_digit()).next()?;
-        digits.parse().ok()
-    });
+    let after = |words: &'static str| {
+        cmake
+            .match_indices(words)
+            .map(move |(at, _)| at + words.len())
+    };
+    let numbers = after("CXX_STANDARD ")
+        .chain(after("cxx_std_"))
+        .filter_map(|at| {
+            let digits = cmake[at..].split(|c: char| !c.is_ascii_digit()).next()?;
+            digits.parse().ok()
+        });
     numbers.max()
 }
 
 /// INTERFACE_COMPILE_DEFINITIONS of a target.
 fn definitions(targets: &str, target: &str) -> Option<BTreeSet<String>> {
-    let (_, properties) = targets.split_once(&format!("set_target_properties({target} PROPERTIES"))?;
+    let (_, properties) =
+        targets.split_once(&format!("set_target_properties({target} PROPERTIES"))?;
     let (properties, _) = properties.split_once("\n)")?;
     let (_, value) = properties.split_once("INTERFACE_COMPILE_DEFINITIONS \"")?;
     let (value, _) = value.split_once('"')?;
@@ -127,13 +139,19 @@ INTERFACE_COMPILE_DEFINITIONS \"other\"\n)\n";
         let metadata = "Name: torch\nRequires-Dist: cuda-toolkit[cublas,cudart]==13.0.3; \
                         platform_system == \"Linux\"\nRequires-Dist: filelock\n\nRequires-Dist: prose==1\n";
         [
-            ("torch/version.py", format!("debug = False\ncuda: Optional[str] = {cuda}\nhip = None\n")),
+            (
+                "torch/version.py",
+                format!("debug = False\ncuda: Optional[str] = {cuda}\nhip = None\n"),
+            ),
             ("torch-9.9.0.dist-info/METADATA", metadata.to_owned()),
             (
                 "torch/share/cmake/Torch/TorchConfig.cmake",
                 "set_property(TARGET torch PROPERTY CXX_STANDARD 20)".to_owned(),
             ),
-            ("torch/share/cmake/Caffe2/Caffe2Targets.cmake", TARGETS.to_owned()),
+            (
+                "torch/share/cmake/Caffe2/Caffe2Targets.cmake",
+                TARGETS.to_owned(),
+            ),
         ]
         .map(|(name, text)| (name.to_owned(), text))
         .into()
@@ -145,16 +163,25 @@ INTERFACE_COMPILE_DEFINITIONS \"other\"\n)\n";
         assert_eq!(torch.cuda.as_deref(), Some("13.0"));
         assert_eq!(torch.toolkit.as_deref(), Some("13.0.3"));
         assert_eq!(torch.cxx, 20);
-        assert_eq!(torch.defines.into_iter().collect::<Vec<_>>(), ["USE_C10D_GLOO", "USE_RPC"]);
+        assert_eq!(
+            torch.defines.into_iter().collect::<Vec<_>>(),
+            ["USE_C10D_GLOO", "USE_RPC"]
+        );
         assert!(torch.cuda_defines.is_empty());
-        assert_eq!(Torch::read(&members("None")).expect("all members").cuda, None);
+        assert_eq!(
+            Torch::read(&members("None")).expect("all members").cuda,
+            None
+        );
     }
 
     #[test]
     fn what_a_wheel_lacks_is_named() {
         let mut without = members("None");
         without.remove("torch/version.py");
-        assert_eq!(Torch::read(&without), Err("no torch/version.py in it".to_owned()));
+        assert_eq!(
+            Torch::read(&without),
+            Err("no torch/version.py in it".to_owned())
+        );
     }
 
     #[test]

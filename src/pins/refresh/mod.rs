@@ -8,7 +8,7 @@ mod lookup;
 mod metadata;
 mod rows;
 pub mod spec;
-mod trees;
+pub mod trees;
 pub mod wheel;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,11 +66,16 @@ impl Repository {
     /// `RefreshError::Repository` when it is in none.
     pub fn find(from: &Utf8Path) -> Result<Self, RefreshError> {
         let full = from.canonicalize_utf8().unwrap_or_else(|_| from.to_owned());
-        let is_root = |dir: &&Utf8Path| [spec::PATH, rows::PATH].iter().all(|path| dir.join(path).is_file());
+        let is_root = |dir: &&Utf8Path| {
+            [spec::PATH, rows::PATH]
+                .iter()
+                .all(|path| dir.join(path).is_file())
+        };
         let root = full.ancestors().find(is_root).map(Utf8Path::to_owned);
-        root.map(|root| Self { root }).ok_or_else(|| RefreshError::Repository {
-            from: from.to_owned(),
-        })
+        root.map(|root| Self { root })
+            .ok_or_else(|| RefreshError::Repository {
+                from: from.to_owned(),
+            })
     }
 
     /// A file's text; nothing if there is none.
@@ -88,6 +93,49 @@ impl Repository {
                 source,
             }),
         }
+    }
+
+    /// Every file of pins: the system and the family.
+    ///
+    /// # Errors
+    /// Those of the file system, and of files that are none.
+    pub fn families(&self) -> Result<Vec<(String, Family)>, RefreshError> {
+        let mut found = Vec::new();
+        let pins = self.root.join("nix/pins");
+        for entry in walkdir::WalkDir::new(pins).sort_by_file_name() {
+            let Some(path) = entry
+                .as_ref()
+                .ok()
+                .and_then(|entry| Utf8Path::from_path(entry.path()))
+            else {
+                continue;
+            };
+            let below = path.strip_prefix(&self.root).unwrap_or(path);
+            let system = below.parent().and_then(Utf8Path::file_name);
+            if let (Some("json"), Some(system)) = (path.extension(), system)
+                && let Some((_, family)) = self.family(below)?
+            {
+                found.push((system.to_owned(), family));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The toolchain table.
+    ///
+    /// # Errors
+    /// Those of its file.
+    pub fn table(&self) -> Result<Table, RefreshError> {
+        let text = self.required(rows::PATH)?;
+        toml::from_str(&text).map_err(|error| RefreshError::spec(rows::PATH, error))
+    }
+
+    /// What families are made of.
+    ///
+    /// # Errors
+    /// Those of its file.
+    pub fn spec(&self) -> Result<Spec, RefreshError> {
+        Spec::parse(&self.required(spec::PATH)?)
     }
 
     /// Writes a file, whole or not at all.
@@ -114,7 +162,8 @@ impl Repository {
     }
 
     fn required(&self, path: &str) -> Result<String, RefreshError> {
-        self.text(path)?.ok_or_else(|| RefreshError::spec(path, "no such file"))
+        self.text(path)?
+            .ok_or_else(|| RefreshError::spec(path, "no such file"))
     }
 
     /// The pins of a family, if it has any yet.
@@ -122,7 +171,8 @@ impl Repository {
         let Some(text) = self.text(path)? else {
             return Ok(None);
         };
-        let family = serde_json::from_str(&text).map_err(|error| RefreshError::spec(path, error))?;
+        let family =
+            serde_json::from_str(&text).map_err(|error| RefreshError::spec(path, error))?;
         Ok(Some((text, family)))
     }
 }
@@ -150,7 +200,8 @@ pub fn refresh(repository: &Repository, request: &Request) -> Result<Vec<Update>
         }
     }
     let spec = Spec::parse(&new_spec)?;
-    let table: Table = toml::from_str(&new_table).map_err(|error| RefreshError::spec(rows::PATH, error))?;
+    let table: Table =
+        toml::from_str(&new_table).map_err(|error| RefreshError::spec(rows::PATH, error))?;
     let targets = targets(repository, &spec, &table, request, &added)?;
 
     let mut updates = Vec::new();
@@ -167,7 +218,11 @@ pub fn refresh(repository: &Repository, request: &Request) -> Result<Vec<Update>
             });
         }
     }
-    let locks: Vec<Family> = targets.iter().filter_map(|target| target.old.clone()).map(|(_, family)| family).collect();
+    let locks: Vec<Family> = targets
+        .iter()
+        .filter_map(|target| target.old.clone())
+        .map(|(_, family)| family)
+        .collect();
     let lookup = Lookup {
         index: &index,
         spec: &spec,
@@ -202,17 +257,24 @@ pub fn refresh(repository: &Repository, request: &Request) -> Result<Vec<Update>
 fn known(families: &[Family]) -> BTreeMap<(String, String), Archive> {
     let archives = families.iter().flat_map(Family::every_archive);
     archives
-        .map(|archive| ((archive.file.clone(), archive.sha256.clone()), archive.clone()))
+        .map(|archive| {
+            (
+                (archive.file.clone(), archive.sha256.clone()),
+                archive.clone(),
+            )
+        })
         .collect()
 }
 
 /// What the wheels of a torch release say.
 fn release(index: &Index, spec: &Spec, version: &str) -> Result<Release, RefreshError> {
-    let fail = |why: String| RefreshError::Torch {
+    let fail = |why: String| {
+        RefreshError::Torch {
         release: version.to_owned(),
         why,
         help: "releases are named in full, for example 2.11.0; see what pip's index has with `pip index versions torch`"
             .to_owned(),
+    }
     };
     let pages = index.pages(&["torch".to_owned()].into());
     let files = lookup::files(&pages, "torch").map_err(fail)?;
@@ -221,7 +283,11 @@ fn release(index: &Index, spec: &Spec, version: &str) -> Result<Release, Refresh
     let (systems, python) = spec.torch()?;
     for system in systems {
         let wheel = wheel::newest(files, Some(&specifiers), system, python);
-        let wheel = wheel.ok_or_else(|| fail(format!("no index has a wheel of it for {system} and {python}")))?;
+        let wheel = wheel.ok_or_else(|| {
+            fail(format!(
+                "no index has a wheel of it for {system} and {python}"
+            ))
+        })?;
         let members = index.read(&wheel.listed.url, &metadata::TORCH_MEMBERS);
         let torch = members.and_then(|members| metadata::Torch::read(&members));
         let torch = torch.map_err(|why| fail(format!("{}: {why}", wheel.listed.file)))?;
@@ -241,26 +307,23 @@ fn targets(
     request: &Request,
     added: &BTreeSet<String>,
 ) -> Result<Vec<Target>, RefreshError> {
-    let rows = table.rows.iter().filter(|row| row.profile == Profile::Registry);
+    let rows = table
+        .rows
+        .iter()
+        .filter(|row| row.profile == Profile::Registry);
     let of_rows = rows.flat_map(|row| {
         let families = row.families().into_iter();
         families.map(|family| (row.system.clone(), family))
     });
-    let named = spec.named().map(|(system, family)| (system.to_owned(), family.to_owned()));
+    let named = spec
+        .named()
+        .map(|(system, family)| (system.to_owned(), family.to_owned()));
     let all: BTreeSet<(String, String)> = of_rows.chain(named).collect();
 
-    let names: BTreeSet<&String> = all.iter().map(|(_, family)| family).collect();
+    let names: BTreeSet<&str> = all.iter().map(|(_, family)| family.as_str()).collect();
     for family in &request.families {
-        if !names.contains(family) {
-            let names: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
-            let near = nearest(family, &names);
-            return Err(RefreshError::UnknownFamily {
-                name: family.clone(),
-                help: match near {
-                    Some(near) => format!("did you mean {near}?"),
-                    None => format!("families are those of {} and of the rows of {}", spec::PATH, rows::PATH),
-                },
-            });
+        if !names.contains(family.as_str()) {
+            return Err(unknown_family(family, &names));
         }
     }
 
@@ -275,7 +338,10 @@ fn targets(
             || request.families.is_empty() && request.torch.is_none();
         // A toolkit that is pinned already has nothing to do with a further torch release.
         let for_torch = added.contains(&family) && (!family.starts_with("cuda-") || old.is_none());
-        let of_system = request.system.as_ref().is_none_or(|wanted| wanted == &system);
+        let of_system = request
+            .system
+            .as_ref()
+            .is_none_or(|wanted| wanted == &system);
         if of_system && (asked || for_torch) {
             targets.push(Target {
                 system,
@@ -289,6 +355,22 @@ fn targets(
     Ok(targets)
 }
 
+/// The error for a name that no family has.
+pub fn unknown_family(name: &str, known: &BTreeSet<&str>) -> RefreshError {
+    let known: Vec<&str> = known.iter().copied().collect();
+    RefreshError::UnknownFamily {
+        name: name.to_owned(),
+        help: match nearest(name, &known) {
+            Some(near) => format!("did you mean {near}?"),
+            None => format!(
+                "families are those of {} and of the rows of {}",
+                spec::PATH,
+                rows::PATH
+            ),
+        },
+    }
+}
+
 /// Refuses new content under an old name, all of it at once.
 fn refuse_suspects(updates: &[Update], accept: &[String]) -> Result<(), RefreshError> {
     let mut suspects = Vec::new();
@@ -297,7 +379,11 @@ fn refuse_suspects(updates: &[Update], accept: &[String]) -> Result<(), RefreshE
             let (Some(old), Some(new)) = (&change.old, &change.new) else {
                 continue;
             };
-            if !new.file.split(' ').any(|file| accept.iter().any(|accepted| accepted == file)) {
+            if !new
+                .file
+                .split(' ')
+                .any(|file| accept.iter().any(|accepted| accepted == file))
+            {
                 suspects.push(format!(
                     "{}: {} ({})\n    pinned  sha256 {}\n    now     sha256 {}",
                     update.path, new.file, change.name, old.sha256, new.sha256

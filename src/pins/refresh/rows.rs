@@ -52,7 +52,9 @@ impl Release {
             _ => Err(RefreshError::Torch {
                 release: self.version.clone(),
                 why: "its wheels ask for different C++ standards or compile definitions".to_owned(),
-                help: format!("[torch] of {PATH} has one entry for all systems; it must learn the difference first"),
+                help: format!(
+                    "[torch] of {PATH} has one entry for all systems; it must learn the difference first"
+                ),
             }),
         }
     }
@@ -109,7 +111,11 @@ impl Row {
     fn order(&self) -> (Option<Version>, &str, Option<Version>) {
         let version = |text: &str| Version::from_str(text).ok();
         let compute = self.compute.as_deref();
-        (version(&self.torch), &self.backend, compute.and_then(version))
+        (
+            version(&self.torch),
+            &self.backend,
+            compute.and_then(version),
+        )
     }
 
     fn value(&self) -> Value {
@@ -134,7 +140,9 @@ impl Row {
 /// `RefreshError::Spec` for a text that is no such table, `RefreshError::Torch` for rows or facts that say otherwise
 /// than the wheels.
 pub fn add(text: &str, release: &Release) -> Result<String, RefreshError> {
-    let mut document: DocumentMut = text.parse().map_err(|error| RefreshError::spec(PATH, error))?;
+    let mut document: DocumentMut = text
+        .parse()
+        .map_err(|error| RefreshError::spec(PATH, error))?;
     let rows = document.get_mut("rows").and_then(Item::as_array_mut);
     let rows = rows.ok_or_else(|| RefreshError::spec(PATH, "no array is called rows"))?;
     for row in release.rows() {
@@ -171,7 +179,11 @@ fn add_row(rows: &mut Array, row: &Row) -> Result<(), RefreshError> {
         });
     }
     // After the last row of the system that is older; else before its first; a new system comes last.
-    let of_system = || present.iter().filter(|(_, other)| other.system == row.system);
+    let of_system = || {
+        present
+            .iter()
+            .filter(|(_, other)| other.system == row.system)
+    };
     let older = of_system().filter(|(_, other)| other.order() < row.order());
     let at = match (older.last(), of_system().next()) {
         (Some((index, _)), _) => index + 1,
@@ -218,7 +230,10 @@ fn insert_sorted(tables: &mut Table, key: &str, mut table: Table) {
         .and_then(|(_, item)| item.as_table_mut())
         .map(|table| std::mem::replace(table.decor_mut(), Decor::new("\n", "")));
     // Of equal positions, the order of keys decides.
-    let position = tables.iter().filter_map(|(_, item)| item.as_table()?.position()).min();
+    let position = tables
+        .iter()
+        .filter_map(|(_, item)| item.as_table()?.position())
+        .min();
     for (_, item) in tables.iter_mut() {
         if let Some(table) = item.as_table_mut() {
             table.set_position(position);
@@ -255,7 +270,9 @@ pub fn add_toolkits(text: &str, release: &Release) -> Result<String, RefreshErro
         }
         let wanted = wanted.ok_or_else(|| RefreshError::Torch {
             release: release.version.clone(),
-            why: format!("it was built with CUDA {compute} and does not say with which release of it"),
+            why: format!(
+                "it was built with CUDA {compute} and does not say with which release of it"
+            ),
             help: format!("add \"{compute}\" to [cuda-toolkit] of {}", spec::PATH),
         })?;
         toolkits.insert(compute, toml_edit::value(wanted));

@@ -202,7 +202,11 @@ impl Spec {
         } else {
             Recipe {
                 archives: wheels(&cuda.wheels, &toolkit),
-                trees: cuda.trees.iter().map(|tree| tree.recipe("", &toolkit)).collect(),
+                trees: cuda
+                    .trees
+                    .iter()
+                    .map(|tree| tree.recipe("", &toolkit))
+                    .collect(),
             }
         })
     }
@@ -213,7 +217,9 @@ impl Spec {
             let from: Version = cuda.from.parse().ok()?;
             (&from <= compute).then_some((from, cuda))
         });
-        entries.max_by(|(a, _), (b, _)| a.cmp(b)).map(|(_, cuda)| cuda)
+        entries
+            .max_by(|(a, _), (b, _)| a.cmp(b))
+            .map(|(_, cuda)| cuda)
     }
 }
 
@@ -243,7 +249,10 @@ impl CudaHeaders {
         };
         Recipe {
             archives: Vec::new(),
-            trees: wheels(&self.wheels, toolkit).into_iter().map(tree).collect(),
+            trees: wheels(&self.wheels, toolkit)
+                .into_iter()
+                .map(tree)
+                .collect(),
         }
     }
 }
@@ -328,17 +337,32 @@ mod tests {
 
     #[test]
     fn debs_are_named_for_their_system() {
-        let first = |system| spec().recipe(system, "gcc-12").map(|recipe| recipe.archives[0].name.clone());
-        assert_eq!(first("x86_64-linux").as_deref(), Some("binutils-x86-64-linux-gnu"));
-        assert_eq!(first("aarch64-linux").as_deref(), Some("binutils-aarch64-linux-gnu"));
+        let first = |system| {
+            spec()
+                .recipe(system, "gcc-12")
+                .map(|recipe| recipe.archives[0].name.clone())
+        };
+        assert_eq!(
+            first("x86_64-linux").as_deref(),
+            Some("binutils-x86-64-linux-gnu")
+        );
+        assert_eq!(
+            first("aarch64-linux").as_deref(),
+            Some("binutils-aarch64-linux-gnu")
+        );
         assert_eq!(first("aarch64-darwin"), None);
     }
 
     #[test]
     fn a_toolkit_takes_what_the_newest_entry_says() {
-        let recipe = spec().recipe("aarch64-linux", "cuda-13.2").expect("a recipe");
+        let recipe = spec()
+            .recipe("aarch64-linux", "cuda-13.2")
+            .expect("a recipe");
         assert_eq!(recipe.archives[0].name, "nvidia-cuda-nvcc");
-        assert_eq!(recipe.archives[0].version, Wanted::Toolkit("13.2.2".to_owned()));
+        assert_eq!(
+            recipe.archives[0].version,
+            Wanted::Toolkit("13.2.2".to_owned())
+        );
         assert!(spec().recipe("aarch64-linux", "cuda-10.0").is_none());
     }
 
@@ -356,7 +380,10 @@ mod tests {
     #[test]
     fn a_source_is_of_one_kind() {
         let text = crate::library::text(PATH).expect("the file is part of the program");
-        let both = text.replace("{ deb = \"bash-static\",", "{ deb = \"bash-static\", wheel = \"bash\",");
+        let both = text.replace(
+            "{ deb = \"bash-static\",",
+            "{ deb = \"bash-static\", wheel = \"bash\",",
+        );
         let error = Spec::parse(&both).expect_err("two kinds");
         assert!(error.to_string().contains("seed-binaries"), "{error}");
     }

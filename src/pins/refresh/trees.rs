@@ -50,13 +50,18 @@ pub fn trees(
         trees.push(of_target.collect());
     }
     let mut read = build(nix, &missing)?;
-    let downloads = each(&missing.keys().cloned().collect(), |key| download(index, &missing[key]));
+    let downloads = each(&missing.keys().cloned().collect(), |key| {
+        download(index, &missing[key])
+    });
     for (target, trees) in targets.iter().zip(&mut trees) {
         for tree in trees {
             let key = key(target, tree);
             if let (Some(built), Some(download)) = (read.remove(&key), downloads.get(&key)) {
-                let download = download.clone().map_err(|why| RefreshError::Unanswered(vec![why]))?;
+                let download = download
+                    .clone()
+                    .map_err(|why| RefreshError::Unanswered(vec![why]))?;
                 tree.download = Some(download);
+                let built = built?;
                 (tree.sha256, tree.size) = (built.sha256, built.size);
             }
         }
@@ -69,23 +74,25 @@ fn key(target: &Target, tree: &Tree) -> String {
     format!("{} {}", target.system, tree.name)
 }
 
-/// Builds trees, several at a time, and throws them away. By key, as they came.
+/// Builds trees, several at a time, and throws them away. By key, as they came, each with what went wrong with it.
 ///
 /// # Errors
-/// Those of downloads, of archives and of Nix.
-pub fn build(nix: &Nix, trees: &BTreeMap<String, Tree>) -> Result<BTreeMap<String, Built>, PinError> {
+/// Those of the cache.
+pub fn build(
+    nix: &Nix,
+    trees: &BTreeMap<String, Tree>,
+) -> Result<BTreeMap<String, Result<Built, PinError>>, PinError> {
     if trees.is_empty() {
         return Ok(BTreeMap::new());
     }
     let run = Run::open(&ProgressBar::hidden())?;
     let numbers: BTreeMap<&String, usize> = trees.keys().zip(0..).collect();
-    let built = each(&trees.keys().cloned().collect(), |key| {
+    Ok(each(&trees.keys().cloned().collect(), |key| {
         anstream::eprintln!("reading {key}");
         let dir = run.staging.join(numbers[&key.to_owned()].to_string());
         let built = one(nix, &run, &trees[key], &dir);
         empty(&dir).and(built)
-    });
-    built.into_iter().map(|(key, built)| Ok((key, built?))).collect()
+    }))
 }
 
 fn one(nix: &Nix, run: &Run, tree: &Tree, dir: &Utf8Path) -> Result<Built, PinError> {
@@ -99,7 +106,11 @@ fn one(nix: &Nix, run: &Run, tree: &Tree, dir: &Utf8Path) -> Result<Built, PinEr
     for entry in walkdir::WalkDir::new(dir) {
         let metadata = entry.and_then(|entry| entry.metadata());
         let metadata = metadata.map_err(|error| PinError::io("read", dir)(error.into()))?;
-        size += if metadata.is_file() { metadata.len() } else { 0 };
+        size += if metadata.is_file() {
+            metadata.len()
+        } else {
+            0
+        };
     }
     Ok(Built {
         sha256: nix.hash_tree(dir)?,
@@ -115,7 +126,9 @@ fn download(index: &Index, tree: &Tree) -> Result<u64, String> {
         }
         let pages = index.pages(&[archive.name.clone()].into());
         let listed = files(&pages, &archive.name)?.iter();
-        let listed = listed.filter(|listed| listed.file == archive.file).next_back();
+        let listed = listed
+            .filter(|listed| listed.file == archive.file)
+            .next_back();
         let listed = listed.ok_or_else(|| format!("{}: no index lists it", archive.file))?;
         let patterns: Vec<&str> = take.iter().map(|take| take.glob.as_str()).collect();
         index.measure(&listed.url, &patterns)
@@ -133,10 +146,16 @@ fn unread(system: &str, recipe: &TreeRecipe, found: &Found) -> Tree {
     });
     let sources: Vec<Source> = sources.collect();
     let (wheel, version) = sources.first().map_or(("", ""), |source| {
-        (source.archive.name.as_str(), source.archive.version.as_str())
+        (
+            source.archive.name.as_str(),
+            source.archive.version.as_str(),
+        )
     });
     Tree {
-        name: recipe.name.replace("{wheel}", wheel).replace("{version}", version),
+        name: recipe
+            .name
+            .replace("{wheel}", wheel)
+            .replace("{version}", version),
         sha256: String::new(),
         size: 0,
         download: None,

@@ -39,7 +39,11 @@ pub fn newest<'a>(
     // the name decides, so that the answer does not depend on the page's order.
     let rank = |wheel: &Wheel<'_>| {
         let file = wheel.listed.file.clone();
-        (wheel.version.clone(), file.matches("manylinux").count(), file)
+        (
+            wheel.version.clone(),
+            file.matches("manylinux").count(),
+            file,
+        )
     };
     wheels.max_by_key(rank)
 }
@@ -54,7 +58,10 @@ pub fn newest_version(files: &[Listed]) -> Option<Version> {
 /// A project's name as indexes know it (PEP 503).
 pub fn normalized(name: &str) -> String {
     let words = name.split(['-', '_', '.']).filter(|word| !word.is_empty());
-    words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
+    words
+        .map(str::to_ascii_lowercase)
+        .collect::<Vec<_>>()
+        .join("-")
 }
 
 /// What a wheel's file name says.
@@ -85,7 +92,8 @@ impl<'a> Name<'a> {
             ("x86_64-linux", tag) => tag.starts_with("manylinux") && tag.ends_with("_x86_64"),
             ("aarch64-linux", tag) => tag.starts_with("manylinux") && tag.ends_with("_aarch64"),
             ("aarch64-darwin", tag) => {
-                tag.starts_with("macosx_") && (tag.ends_with("_arm64") || tag.ends_with("_universal2"))
+                tag.starts_with("macosx_")
+                    && (tag.ends_with("_arm64") || tag.ends_with("_universal2"))
             }
             _ => false,
         };
@@ -153,7 +161,10 @@ mod tests {
             "nvidia_cuda_runtime_cu12-12.6.77-py3-none-manylinux2014_x86_64.whl",
             "nvidia_cuda_runtime_cu12-12.6.77-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl",
         ]);
-        assert_eq!(file(&files, "==12.6.77.*", "x86_64-linux").as_ref(), Some(&files[1].file));
+        assert_eq!(
+            file(&files, "==12.6.77.*", "x86_64-linux").as_ref(),
+            Some(&files[1].file)
+        );
     }
 
     #[test]

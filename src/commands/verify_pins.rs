@@ -1,0 +1,160 @@
+//! `verify-pins`: whether the sources of toolchains still have what is pinned.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::json;
+
+use super::{CommandError, count, print};
+use crate::matrix::{Profile, Table};
+use crate::nix::Nix;
+use crate::pins::refresh::spec::{self, Spec};
+use crate::pins::refresh::{RefreshError, Repository, unknown_family};
+use crate::pins::verify::{Checked, Named, Verdict, verify};
+use crate::pins::{PinError, all_families};
+use crate::{library, matrix};
+
+/// What to check, and how.
+#[derive(Debug)]
+pub struct Options {
+    pub families: Vec<String>,
+    pub profile: Option<Profile>,
+    pub deep: bool,
+    pub json: bool,
+    pub repository: Option<camino::Utf8PathBuf>,
+}
+
+pub fn run(options: &Options) -> Result<(), CommandError> {
+    let (families, spec) = match &options.repository {
+        Some(dir) => {
+            let repository = Repository::find(dir)?;
+            let families = select(repository.families()?, &repository.table()?, options)?;
+            (families, repository.spec()?)
+        }
+        None => {
+            let all = all_families().map_err(RefreshError::from)?;
+            let text = library::text(spec::PATH).unwrap_or_default();
+            (select(all, matrix::table(), options)?, Spec::parse(text)?)
+        }
+    };
+    let nix = options.deep.then(Nix::find).transpose()?;
+    let bar = bar();
+    let checked = verify(&families, spec.debian_release(), nix.as_ref(), &bar);
+    bar.finish_and_clear();
+    let checked = checked.map_err(|error: PinError| CommandError::Pins(vec![error]))?;
+    print(&if options.json {
+        data(&checked)
+    } else {
+        text(&checked)
+    })?;
+    let is =
+        |verdict: fn(&Verdict) -> bool| checked.iter().filter(|pin| verdict(&pin.verdict)).count();
+    let wrong = is(|verdict| matches!(verdict, Verdict::Changed { .. } | Verdict::Vanished { .. }));
+    let unreached = is(|verdict| matches!(verdict, Verdict::Unreached(_)));
+    if wrong > 0 {
+        return Err(CommandError::WrongPins(count(wrong, "pin")));
+    }
+    if unreached == checked.len() && unreached > 0 {
+        return Err(CommandError::UnreachedPins);
+    }
+    Ok(())
+}
+
+/// The families that are asked for.
+fn select(all: Vec<Named>, table: &Table, options: &Options) -> Result<Vec<Named>, CommandError> {
+    let names: BTreeSet<&str> = all
+        .iter()
+        .map(|(_, family)| family.family.as_str())
+        .collect();
+    for family in &options.families {
+        if !names.contains(family.as_str()) {
+            return Err(unknown_family(family, &names).into());
+        }
+    }
+    let rows = table.rows.iter();
+    let rows = rows.filter(|row| options.profile.is_none_or(|profile| row.profile == profile));
+    let of_rows: BTreeSet<(String, String)> = rows
+        .flat_map(|row| {
+            row.families()
+                .into_iter()
+                .map(|family| (row.system.clone(), family))
+        })
+        .collect();
+    let asked = |(system, family): &Named| {
+        let name = &family.family;
+        let of_profile = || of_rows.contains(&(system.clone(), name.clone()));
+        (options.families.is_empty() || options.families.contains(name))
+            && (options.profile.is_none() || of_profile())
+    };
+    Ok(all.into_iter().filter(asked).collect())
+}
+
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {pos}/{len} pins, {msg}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}
+
+/// A word for a verdict, and what there is to say.
+fn words(verdict: &Verdict) -> (&'static str, String) {
+    match verdict {
+        Verdict::Good(note) => ("good", note.clone().unwrap_or_default()),
+        Verdict::Changed { pinned, found } => {
+            ("changed", format!("pinned  {pinned}\n  found   {found}"))
+        }
+        Verdict::Vanished {
+            newest: Some(newest),
+        } => ("vanished", format!("its source has {newest}")),
+        Verdict::Vanished { newest: None } => {
+            ("vanished", "its source has no such file".to_owned())
+        }
+        Verdict::Unreached(why) => ("unreached", why.clone()),
+    }
+}
+
+/// What is wrong, then how many pins are what.
+fn text(checked: &[Checked]) -> String {
+    let mut text = String::new();
+    for pin in checked {
+        let (word, details) = words(&pin.verdict);
+        if !details.is_empty() && !of_url(&pin.verdict) {
+            let families: Vec<&str> = pin.families.iter().map(String::as_str).collect();
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "{word}: {} ({})\n  {details}",
+                pin.name,
+                families.join(", ")
+            );
+        }
+    }
+    for word in ["good", "changed", "vanished", "unreached"] {
+        let number = checked
+            .iter()
+            .filter(|pin| words(&pin.verdict).0 == word)
+            .count();
+        if number > 0 || word == "good" {
+            let _ = writeln!(text, "{number:>6} {word}");
+        }
+    }
+    text
+}
+
+/// Good, but only of the right size: said of all that have an URL, so not of each.
+fn of_url(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Good(Some(note)) if note == crate::pins::verify::SIZE_ONLY)
+}
+
+fn data(checked: &[Checked]) -> String {
+    let pins = checked.iter().map(|pin| {
+        let (word, details) = words(&pin.verdict);
+        json!({"name": pin.name, "families": pin.families, "verdict": word, "details": details})
+    });
+    let pins: Vec<_> = pins.collect();
+    format!("{:#}\n", json!({ "pins": pins }))
+}

@@ -1,0 +1,236 @@
+//! Whether pins still are what their sources have: hashes as indexes list them, sizes as servers say them, trees by
+//! reading them again. Changes nothing and downloads no whole archive.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use indicatif::ProgressBar;
+
+use super::http::{Client, Failure};
+use super::pip::without_password;
+use super::refresh::index::{Index, Pages, Unanswered, each};
+use super::refresh::trees;
+use super::refresh::wheel::{newest_version, normalized};
+use super::simple::Listed;
+use super::{Archive, Family, Kind, PinError, Tree, apt};
+use crate::nix::Nix;
+
+/// What is said of a file that is only looked at by URL.
+pub const SIZE_ONLY: &str = "of its size; its hash is checked when it is fetched";
+
+/// What became of a pin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Its source has it; with what there is to say about it.
+    Good(Option<String>),
+    /// Its source has other content under its name: what, in words, is pinned and found.
+    Changed { pinned: String, found: String },
+    /// Its source does not have it any more, but this version, if any.
+    Vanished { newest: Option<String> },
+    /// Its source did not answer.
+    Unreached(String),
+}
+
+/// One pin, with the files that hold it.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// File name of an archive, store name of a tree.
+    pub name: String,
+    /// `x86_64-linux/gcc-12`
+    pub families: BTreeSet<String>,
+    pub verdict: Verdict,
+}
+
+/// A family with the system that it is for.
+pub type Named = (String, Family);
+
+/// Checks some families, every archive once. `release` is Debian's; trees are read again where there is a Nix.
+///
+/// # Errors
+/// Where nothing can be asked: no pip, no apt.
+pub fn verify(
+    families: &[Named],
+    release: &str,
+    deep: Option<&Nix>,
+    bar: &ProgressBar,
+) -> Result<Vec<Checked>, PinError> {
+    let mut archives: BTreeMap<String, (&Archive, BTreeSet<String>)> = BTreeMap::new();
+    for (system, family) in families {
+        for archive in family.every_archive() {
+            let key = format!("{} {}", archive.file, archive.sha256);
+            let (_, holders) = archives.entry(key).or_insert((archive, BTreeSet::new()));
+            holders.insert(format!("{system}/{}", family.family));
+        }
+    }
+    bar.set_length(archives.len() as u64);
+    let all = || archives.values().map(|(archive, _)| *archive);
+
+    bar.set_message("Debian packages");
+    let debs = debs(all().filter(|archive| archive.kind == Kind::Deb), release);
+    bar.set_message("pages of pip's index");
+    let wheels = all().filter(|archive| archive.kind == Kind::Wheel);
+    let projects: BTreeSet<String> = wheels.map(|archive| normalized(&archive.name)).collect();
+    let index = Index::open()?;
+    let pages = index.pages(&projects);
+    bar.set_message("files");
+    let client = Client::new(None, None);
+    let mut verdicts = each(&archives.keys().cloned().collect(), |key| {
+        let (archive, _) = archives[key];
+        let verdict = match archive.kind {
+            Kind::Wheel => wheel(archive, &index, &pages),
+            Kind::Deb => deb(archive, &debs),
+            Kind::Rpm | Kind::File => Verdict::Vanished { newest: None },
+        };
+        // What an index lacks may be had by URL.
+        let verdict = match verdict {
+            Verdict::Vanished { .. } | Verdict::Unreached(_) if !archive.urls.is_empty() => {
+                match &client {
+                    Ok(client) => by_url(archive, client),
+                    Err(why) => Verdict::Unreached(why.clone()),
+                }
+            }
+            verdict => verdict,
+        };
+        bar.inc(1);
+        verdict
+    });
+    let mut checked: Vec<Checked> = archives
+        .iter()
+        .filter_map(|(key, (archive, families))| {
+            Some(Checked {
+                name: archive.file.clone(),
+                families: families.clone(),
+                verdict: verdicts.remove(key)?,
+            })
+        })
+        .collect();
+    if let Some(nix) = deep {
+        bar.set_message("trees");
+        checked.extend(read_again(families, nix)?);
+    }
+    Ok(checked)
+}
+
+/// What a source says of a size.
+fn size(archive: &Archive, answer: Result<u64, Failure>, note: Option<&str>) -> Verdict {
+    match (answer, archive.size) {
+        (Ok(found), Some(pinned)) if found != pinned => Verdict::Changed {
+            pinned: format!("{pinned} bytes"),
+            found: format!("{found} bytes"),
+        },
+        (Ok(_), _) => Verdict::Good(note.map(str::to_owned)),
+        (Err(Failure::Missing(_)), _) => Verdict::Vanished { newest: None },
+        (Err(failure), _) => Verdict::Unreached(failure.why()),
+    }
+}
+
+fn hashed(pinned: &str, found: &str) -> Option<Verdict> {
+    (pinned != found).then(|| Verdict::Changed {
+        pinned: format!("sha256 {pinned}"),
+        found: format!("sha256 {found}"),
+    })
+}
+
+fn wheel(archive: &Archive, index: &Index, pages: &Pages) -> Verdict {
+    let files: &[Listed] = match pages.get(&normalized(&archive.name)) {
+        Some(Ok(files)) => files,
+        Some(Err(Unanswered::Failed(why))) => return Verdict::Unreached(why.clone()),
+        Some(Err(Unanswered::Missing)) | None => &[],
+    };
+    let Some(listed) = files.iter().find(|listed| listed.file == archive.file) else {
+        let newest = newest_version(files).map(|version| version.to_string());
+        return Verdict::Vanished { newest };
+    };
+    let Some(sha256) = &listed.sha256 else {
+        return Verdict::Unreached(format!("the index gives no sha256 of {}", archive.file));
+    };
+    let yanked = listed
+        .yanked
+        .as_ref()
+        .map(|why| format!("its publisher withdrew it: {why}"));
+    hashed(&archive.sha256, sha256)
+        .unwrap_or_else(|| size(archive, index.size(&listed.url), yanked.as_deref()))
+}
+
+/// Every version of Debian packages, by architecture and name; else why there are none.
+type Debs = BTreeMap<String, Result<BTreeMap<String, Vec<Archive>>, String>>;
+
+fn debs<'a>(archives: impl Iterator<Item = &'a Archive>, release: &str) -> Debs {
+    let mut names: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for archive in archives {
+        let names = names.entry(apt::architecture_of(archive)).or_default();
+        names.insert(&archive.name);
+    }
+    let look_up = |architecture: &str, names: BTreeSet<&str>| {
+        let apt = apt::Apt::of(architecture)?;
+        let updated = apt.update();
+        let names: Vec<&str> = names.into_iter().collect();
+        let found = apt.versions(&names, release)?;
+        // Without new lists, what is missing says nothing.
+        updated.map(|()| found)
+    };
+    let names = names.into_iter();
+    names
+        .map(|(architecture, names)| {
+            let found = look_up(architecture, names).map_err(|error: PinError| error.why());
+            (architecture.to_owned(), found)
+        })
+        .collect()
+}
+
+fn deb(archive: &Archive, debs: &Debs) -> Verdict {
+    let versions = match debs.get(apt::architecture_of(archive)) {
+        Some(Ok(found)) => found.get(&archive.name).map_or(&[][..], Vec::as_slice),
+        Some(Err(why)) => return Verdict::Unreached(why.clone()),
+        None => &[],
+    };
+    match versions.iter().find(|found| found.file == archive.file) {
+        Some(found) => hashed(&archive.sha256, &found.sha256)
+            .unwrap_or_else(|| size(archive, Ok(found.size.unwrap_or_default()), None)),
+        None => Verdict::Vanished {
+            newest: versions.first().map(|found| found.version.clone()),
+        },
+    }
+}
+
+/// The first URL that answers.
+fn by_url(archive: &Archive, client: &Client) -> Verdict {
+    let mut last = Verdict::Vanished { newest: None };
+    for url in &archive.urls {
+        match size(archive, client.size(url), Some(SIZE_ONLY)) {
+            Verdict::Unreached(why) => {
+                last = Verdict::Unreached(format!("{}: {why}", without_password(url)))
+            }
+            Verdict::Vanished { .. } => {}
+            verdict => return verdict,
+        }
+    }
+    last
+}
+
+/// Trees, from what indexes have now.
+fn read_again(families: &[Named], nix: &Nix) -> Result<Vec<Checked>, PinError> {
+    let mut pinned: BTreeMap<String, Tree> = BTreeMap::new();
+    let mut holders: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (system, family) in families {
+        for tree in &family.trees {
+            let key = format!("{system} {}", tree.name);
+            let holder = format!("{system}/{}", family.family);
+            holders.entry(key.clone()).or_default().insert(holder);
+            pinned.insert(key, tree.clone());
+        }
+    }
+    let built = trees::build(nix, &pinned)?;
+    let checked = built.into_iter().map(|(key, built)| {
+        let tree = &pinned[&key];
+        let verdict = match built {
+            Ok(built) => hashed(&tree.sha256, &built.sha256).unwrap_or(Verdict::Good(None)),
+            Err(error) => Verdict::Unreached(error.why()),
+        };
+        Checked {
+            name: tree.name.clone(),
+            families: holders.remove(&key).unwrap_or_default(),
+            verdict,
+        }
+    });
+    Ok(checked.collect())
+}
