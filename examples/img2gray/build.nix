@@ -7,62 +7,406 @@ let
     manifest = "922d3961737ff0751727a8baee935a35805f2f20fcded0f4741af4a06ec55345";
   };
   variant = kernelBuilder.torchExtension kernel;
+  id1 = {
+    prefix = "_img2gray_cuda";
+    salt = "c4d646250ac8fdde";
+    files = [
+      "csrc/img2gray.cu"
+      "csrc/img2gray.h"
+      "torch-ext/torch_binding.cpp"
+      "torch-ext/torch_binding.h"
+    ];
+  };
+  components1 = {
+    name = "torch";
+    include = [ "csrc" ];
+    headers = [
+      "csrc/img2gray.h"
+      "torch-ext/torch_binding.h"
+    ];
+    units = [
+      {
+        driver = "g++";
+        namespace = "linked";
+        flags = [
+          "-DCUDA_KERNEL"
+          "-DPy_LIMITED_API=3"
+          "-DUSE_C10D_GLOO"
+          "-DUSE_C10D_NCCL"
+          "-DUSE_CUDA=1"
+          "-DUSE_DISTRIBUTED"
+          "-DUSE_RPC"
+          "-DUSE_TENSORPIPE"
+          "-O3"
+          "-DNDEBUG"
+          "-std=gnu++17"
+          "-fPIC"
+          "-fno-gnu-unique"
+        ];
+        sources = [ "torch-ext/torch_binding.cpp" ];
+      }
+    ];
+  };
+  link1 = {
+    extension = "abi3.so";
+    flags = [
+      "-O3"
+      "-DNDEBUG"
+      "-Wl,--as-needed"
+    ];
+    libraries = [
+      "-Wl,--no-as-needed"
+      "-lc10"
+      "-ltorch_cpu"
+      "-lc10_cuda"
+      "-ltorch_cuda"
+      "-Wl,--as-needed"
+      "-lcudart"
+    ];
+    policy = {
+      CXXABI = "1.3.11";
+      GCC = "7.0.0";
+      GLIBC = "2.28";
+      GLIBCXX = "3.4.24";
+    };
+  };
+  python1 = {
+    dir = "torch-ext/img2gray";
+    extensions = [
+      "py"
+      "pyi"
+    ];
+  };
+  metadata1 = {
+    name = "img2gray";
+    version = 1;
+    license = "Apache-2.0";
+    python-depends = [ ];
+    kernel-depends = [ ];
+    kernels-minver = "0.14.0";
+    backend = {
+      type = "cuda";
+      archs = [
+        "7.0"
+        "7.2"
+        "7.5"
+        "8.0"
+        "8.6"
+        "8.7"
+        "8.9"
+        "9.0"
+        "10.0"
+        "10.1"
+        "12.0+PTX"
+      ];
+    };
+  };
+  components2 = {
+    name = "torch";
+    include = [ "csrc" ];
+    headers = [
+      "csrc/img2gray.h"
+      "torch-ext/torch_binding.h"
+    ];
+    units = [
+      {
+        driver = "g++";
+        namespace = "linked";
+        flags = [
+          "-DCUDA_KERNEL"
+          "-DPy_LIMITED_API=3"
+          "-DUSE_C10D_GLOO"
+          "-DUSE_C10D_NCCL"
+          "-DUSE_CUDA=1"
+          "-DUSE_DISTRIBUTED"
+          "-DUSE_NVSHMEM"
+          "-DUSE_RPC"
+          "-DUSE_TENSORPIPE"
+          "-O3"
+          "-DNDEBUG"
+          "-std=gnu++17"
+          "-fPIC"
+          "-fno-gnu-unique"
+        ];
+        sources = [ "torch-ext/torch_binding.cpp" ];
+      }
+    ];
+  };
+  components3 = [
+    components2
+    {
+      name = "img2gray";
+      include = [ "csrc" ];
+      headers = [
+        "csrc/img2gray.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "clang";
+          namespace = "none";
+          flags = [
+            "-DCUDA_KERNEL"
+            "-DPy_LIMITED_API=3"
+            "-DUSE_C10D_GLOO"
+            "-DUSE_C10D_NCCL"
+            "-DUSE_CUDA=1"
+            "-DUSE_DISTRIBUTED"
+            "-DUSE_NVSHMEM"
+            "-DUSE_RPC"
+            "-DUSE_TENSORPIPE"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-DENABLE_FP8"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-std=c++17"
+            "--no-cuda-include-ptx=all"
+            "--cuda-gpu-arch=sm_70"
+            "--cuda-gpu-arch=sm_72"
+            "--cuda-gpu-arch=sm_75"
+            "--cuda-gpu-arch=sm_80"
+            "--cuda-gpu-arch=sm_86"
+            "--cuda-gpu-arch=sm_87"
+            "--cuda-gpu-arch=sm_89"
+            "--cuda-gpu-arch=sm_90"
+            "--cuda-gpu-arch=sm_100"
+            "--cuda-gpu-arch=sm_101"
+            "--cuda-gpu-arch=sm_120"
+            "--cuda-include-ptx=sm_120"
+          ];
+          sources = [ "csrc/img2gray.cu" ];
+        }
+      ];
+    }
+  ];
+  toolchain1 = {
+    cuda = "cuda-13.0";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.11.0";
+  };
+  components4 = [
+    components2
+    {
+      name = "img2gray";
+      include = [ "csrc" ];
+      headers = [
+        "csrc/img2gray.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "nvcc";
+          namespace = "none";
+          flags = [
+            "-forward-unknown-to-host-compiler"
+            "-DCUDA_KERNEL"
+            "-DPy_LIMITED_API=3"
+            "-DUSE_C10D_GLOO"
+            "-DUSE_C10D_NCCL"
+            "-DUSE_CUDA=1"
+            "-DUSE_DISTRIBUTED"
+            "-DUSE_NVSHMEM"
+            "-DUSE_RPC"
+            "-DUSE_TENSORPIPE"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-Xcudafe"
+            "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
+            "--expt-relaxed-constexpr"
+            "--expt-extended-lambda"
+            "-O3"
+            "-DNDEBUG"
+            "-Xcompiler=-fPIC,-fno-gnu-unique"
+            "-std=c++17"
+            "-DENABLE_FP8"
+            "-gencode"
+            "arch=compute_75,code=sm_75"
+            "-gencode"
+            "arch=compute_80,code=sm_80"
+            "-gencode"
+            "arch=compute_86,code=sm_86"
+            "-gencode"
+            "arch=compute_87,code=sm_87"
+            "-gencode"
+            "arch=compute_89,code=sm_89"
+            "-gencode"
+            "arch=compute_90,code=sm_90"
+            "-gencode"
+            "arch=compute_100,code=sm_100"
+            "-gencode"
+            "arch=compute_110,code=sm_110"
+            "-gencode"
+            "arch=compute_120,code=sm_120"
+            "-gencode"
+            "arch=compute_121,code=sm_121"
+            "-gencode"
+            "arch=compute_121,code=compute_121"
+          ];
+          sources = [ "csrc/img2gray.cu" ];
+        }
+      ];
+    }
+  ];
+  metadata2 = {
+    name = "img2gray";
+    version = 1;
+    license = "Apache-2.0";
+    python-depends = [ ];
+    kernel-depends = [ ];
+    kernels-minver = "0.14.0";
+    backend = {
+      type = "cuda";
+      archs = [
+        "7.5"
+        "8.0"
+        "8.6"
+        "8.7"
+        "8.9"
+        "9.0"
+        "10.0"
+        "11.0"
+        "12.0"
+        "12.1+PTX"
+      ];
+    };
+  };
+  toolchain2 = {
+    cuda = "cuda-13.0";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.12.1";
+  };
+  components5 = [
+    {
+      name = "torch";
+      include = [ "csrc" ];
+      headers = [
+        "csrc/img2gray.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "g++";
+          namespace = "linked";
+          flags = [
+            "-DCUDA_KERNEL"
+            "-DPy_LIMITED_API=3"
+            "-DUSE_C10D_GLOO"
+            "-DUSE_C10D_NCCL"
+            "-DUSE_CUDA=1"
+            "-DUSE_DISTRIBUTED"
+            "-DUSE_NVSHMEM"
+            "-DUSE_RPC"
+            "-DUSE_TENSORPIPE"
+            "-O3"
+            "-DNDEBUG"
+            "-std=gnu++20"
+            "-fPIC"
+            "-fno-gnu-unique"
+          ];
+          sources = [ "torch-ext/torch_binding.cpp" ];
+        }
+      ];
+    }
+    {
+      name = "img2gray";
+      include = [ "csrc" ];
+      headers = [
+        "csrc/img2gray.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "nvcc";
+          namespace = "none";
+          flags = [
+            "-forward-unknown-to-host-compiler"
+            "-DCUDA_KERNEL"
+            "-DPy_LIMITED_API=3"
+            "-DUSE_C10D_GLOO"
+            "-DUSE_C10D_NCCL"
+            "-DUSE_CUDA=1"
+            "-DUSE_DISTRIBUTED"
+            "-DUSE_NVSHMEM"
+            "-DUSE_RPC"
+            "-DUSE_TENSORPIPE"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-Xcudafe"
+            "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
+            "--expt-relaxed-constexpr"
+            "--expt-extended-lambda"
+            "-O3"
+            "-DNDEBUG"
+            "-Xcompiler=-fPIC,-fno-gnu-unique"
+            "-std=c++20"
+            "-DENABLE_FP8"
+            "-gencode"
+            "arch=compute_75,code=sm_75"
+            "-gencode"
+            "arch=compute_80,code=sm_80"
+            "-gencode"
+            "arch=compute_86,code=sm_86"
+            "-gencode"
+            "arch=compute_87,code=sm_87"
+            "-gencode"
+            "arch=compute_89,code=sm_89"
+            "-gencode"
+            "arch=compute_90,code=sm_90"
+            "-gencode"
+            "arch=compute_100,code=sm_100"
+            "-gencode"
+            "arch=compute_110,code=sm_110"
+            "-gencode"
+            "arch=compute_120,code=sm_120"
+            "-gencode"
+            "arch=compute_121,code=sm_121"
+            "-gencode"
+            "arch=compute_121,code=compute_121"
+          ];
+          sources = [ "csrc/img2gray.cu" ];
+        }
+      ];
+    }
+  ];
+  toolchain3 = {
+    cuda = "cuda-13.0";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.13.0";
+  };
+  toolchain4 = {
+    cuda = "cuda-13.0";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.14.1";
+  };
+  toolchain5 = {
+    cuda = "cuda-13.2";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.15.0";
+  };
 in
 kernelBuilder.kernel {
   name = "img2gray";
   variants = [
     (variant {
-      variant = "torch211-cxx11-cu130-x86_64-linux";
+      variant = "torch27-cxx11-cu126-x86_64-linux";
       system = "x86_64-linux";
-      bundle = true;
+      bundle = false;
       toolchain = {
-        cuda = "cuda-13.0";
+        clang = "clang-19";
+        cuda = "cuda-12.6";
         host = "gcc-12";
         python = "python-3.11";
-        torch = "torch-2.11.0";
+        torch = "torch-2.7.1";
       };
-      id = {
-        prefix = "_img2gray_cuda";
-        salt = "c4d646250ac8fdde";
-        files = [
-          "csrc/img2gray.cu"
-          "csrc/img2gray.h"
-          "torch-ext/torch_binding.cpp"
-          "torch-ext/torch_binding.h"
-        ];
-      };
+      id = id1;
       components = [
-        {
-          name = "torch";
-          include = [ "csrc" ];
-          headers = [
-            "csrc/img2gray.h"
-            "torch-ext/torch_binding.h"
-          ];
-          units = [
-            {
-              driver = "g++";
-              namespace = "linked";
-              flags = [
-                "-DCUDA_KERNEL"
-                "-DPy_LIMITED_API=3"
-                "-DUSE_C10D_GLOO"
-                "-DUSE_C10D_NCCL"
-                "-DUSE_CUDA=1"
-                "-DUSE_DISTRIBUTED"
-                "-DUSE_NVSHMEM"
-                "-DUSE_RPC"
-                "-DUSE_TENSORPIPE"
-                "-O3"
-                "-DNDEBUG"
-                "-std=gnu++17"
-                "-fPIC"
-                "-fno-gnu-unique"
-              ];
-              sources = [ "torch-ext/torch_binding.cpp" ];
-            }
-          ];
-        }
+        components1
         {
           name = "img2gray";
           include = [ "csrc" ];
@@ -72,87 +416,43 @@ kernelBuilder.kernel {
           ];
           units = [
             {
-              driver = "nvcc";
+              driver = "clang";
               namespace = "none";
               flags = [
-                "-forward-unknown-to-host-compiler"
                 "-DCUDA_KERNEL"
                 "-DPy_LIMITED_API=3"
                 "-DUSE_C10D_GLOO"
                 "-DUSE_C10D_NCCL"
                 "-DUSE_CUDA=1"
                 "-DUSE_DISTRIBUTED"
-                "-DUSE_NVSHMEM"
                 "-DUSE_RPC"
                 "-DUSE_TENSORPIPE"
                 "-DONNX_NAMESPACE=onnx_c2"
-                "-Xcudafe"
-                "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
-                "--expt-relaxed-constexpr"
-                "--expt-extended-lambda"
+                "-DENABLE_FP8"
                 "-O3"
                 "-DNDEBUG"
-                "-Xcompiler=-fPIC,-fno-gnu-unique"
+                "-fPIC"
+                "-Wno-unknown-cuda-version"
+                "-Wno-unknown-warning-option"
                 "-std=c++17"
-                "-DENABLE_FP8"
-                "-gencode"
-                "arch=compute_75,code=sm_75"
-                "-gencode"
-                "arch=compute_80,code=sm_80"
-                "-gencode"
-                "arch=compute_86,code=sm_86"
-                "-gencode"
-                "arch=compute_87,code=sm_87"
-                "-gencode"
-                "arch=compute_89,code=sm_89"
-                "-gencode"
-                "arch=compute_90,code=sm_90"
-                "-gencode"
-                "arch=compute_100,code=sm_100"
-                "-gencode"
-                "arch=compute_110,code=sm_110"
-                "-gencode"
-                "arch=compute_120,code=sm_120"
-                "-gencode"
-                "arch=compute_121,code=sm_121"
-                "-gencode"
-                "arch=compute_121,code=compute_121"
+                "--no-cuda-include-ptx=all"
+                "--cuda-gpu-arch=sm_70"
+                "--cuda-gpu-arch=sm_72"
+                "--cuda-gpu-arch=sm_75"
+                "--cuda-gpu-arch=sm_80"
+                "--cuda-gpu-arch=sm_86"
+                "--cuda-gpu-arch=sm_87"
+                "--cuda-gpu-arch=sm_89"
+                "--cuda-gpu-arch=sm_90"
+                "--cuda-include-ptx=sm_90"
               ];
               sources = [ "csrc/img2gray.cu" ];
             }
           ];
         }
       ];
-      link = {
-        extension = "abi3.so";
-        flags = [
-          "-O3"
-          "-DNDEBUG"
-          "-Wl,--as-needed"
-        ];
-        libraries = [
-          "-Wl,--no-as-needed"
-          "-lc10"
-          "-ltorch_cpu"
-          "-lc10_cuda"
-          "-ltorch_cuda"
-          "-Wl,--as-needed"
-          "-lcudart"
-        ];
-        policy = {
-          CXXABI = "1.3.11";
-          GCC = "7.0.0";
-          GLIBC = "2.28";
-          GLIBCXX = "3.4.24";
-        };
-      };
-      python = {
-        dir = "torch-ext/img2gray";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      link = link1;
+      python = python1;
       metadata = {
         name = "img2gray";
         version = 1;
@@ -163,19 +463,226 @@ kernelBuilder.kernel {
         backend = {
           type = "cuda";
           archs = [
+            "7.0"
+            "7.2"
             "7.5"
             "8.0"
             "8.6"
             "8.7"
             "8.9"
-            "9.0"
-            "10.0"
-            "11.0"
-            "12.0"
-            "12.1+PTX"
+            "9.0+PTX"
           ];
         };
       };
+    })
+    (variant {
+      variant = "torch28-cxx11-cu128-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = {
+        clang = "clang-22";
+        cuda = "cuda-12.8";
+        host = "gcc-12";
+        python = "python-3.11";
+        torch = "torch-2.8.0";
+      };
+      id = id1;
+      components = [
+        components1
+        {
+          name = "img2gray";
+          include = [ "csrc" ];
+          headers = [
+            "csrc/img2gray.h"
+            "torch-ext/torch_binding.h"
+          ];
+          units = [
+            {
+              driver = "clang";
+              namespace = "none";
+              flags = [
+                "-DCUDA_KERNEL"
+                "-DPy_LIMITED_API=3"
+                "-DUSE_C10D_GLOO"
+                "-DUSE_C10D_NCCL"
+                "-DUSE_CUDA=1"
+                "-DUSE_DISTRIBUTED"
+                "-DUSE_RPC"
+                "-DUSE_TENSORPIPE"
+                "-DONNX_NAMESPACE=onnx_c2"
+                "-DENABLE_FP8"
+                "-O3"
+                "-DNDEBUG"
+                "-fPIC"
+                "-Wno-unknown-cuda-version"
+                "-Wno-unknown-warning-option"
+                "-std=c++17"
+                "--no-cuda-include-ptx=all"
+                "--cuda-gpu-arch=sm_70"
+                "--cuda-gpu-arch=sm_72"
+                "--cuda-gpu-arch=sm_75"
+                "--cuda-gpu-arch=sm_80"
+                "--cuda-gpu-arch=sm_86"
+                "--cuda-gpu-arch=sm_87"
+                "--cuda-gpu-arch=sm_89"
+                "--cuda-gpu-arch=sm_90"
+                "--cuda-gpu-arch=sm_100"
+                "--cuda-gpu-arch=sm_101"
+                "--cuda-gpu-arch=sm_120"
+                "--cuda-include-ptx=sm_120"
+              ];
+              sources = [ "csrc/img2gray.cu" ];
+            }
+          ];
+        }
+      ];
+      link = link1;
+      python = python1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch29-cxx11-cu128-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = {
+        clang = "clang-22";
+        cuda = "cuda-12.8";
+        host = "gcc-12";
+        python = "python-3.11";
+        torch = "torch-2.9.1";
+      };
+      id = id1;
+      components = components3;
+      link = link1;
+      python = python1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch210-cxx11-cu128-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = {
+        clang = "clang-22";
+        cuda = "cuda-12.8";
+        host = "gcc-12";
+        python = "python-3.11";
+        torch = "torch-2.10.0";
+      };
+      id = id1;
+      components = components3;
+      link = link1;
+      python = python1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch211-cxx11-cu130-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = true;
+      toolchain = toolchain1;
+      id = id1;
+      components = components4;
+      link = link1;
+      python = python1;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch212-cxx11-cu130-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = true;
+      toolchain = toolchain2;
+      id = id1;
+      components = components5;
+      link = link1;
+      python = python1;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch213-cxx11-cu130-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = true;
+      toolchain = toolchain3;
+      id = id1;
+      components = components5;
+      link = link1;
+      python = python1;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch214-cxx11-cu130-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = true;
+      toolchain = toolchain4;
+      id = id1;
+      components = components5;
+      link = link1;
+      python = python1;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch215-cxx11-cu132-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = true;
+      toolchain = toolchain5;
+      id = id1;
+      components = components5;
+      link = link1;
+      python = python1;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch211-cxx11-cu130-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain1;
+      id = id1;
+      components = components4;
+      link = link1;
+      python = python1;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch212-cxx11-cu130-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain2;
+      id = id1;
+      components = components5;
+      link = link1;
+      python = python1;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch213-cxx11-cu130-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain3;
+      id = id1;
+      components = components5;
+      link = link1;
+      python = python1;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch214-cxx11-cu130-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain4;
+      id = id1;
+      components = components5;
+      link = link1;
+      python = python1;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch215-cxx11-cu132-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain5;
+      id = id1;
+      components = components5;
+      link = link1;
+      python = python1;
+      metadata = metadata2;
     })
   ];
 }

@@ -7,6 +7,15 @@ let
     manifest = "f55d18c752eb88d71575c478b67671a6366c733f07a4c51087e6f2bcb36fea63";
   };
   variant = kernelBuilder.tvmFfiExtension kernel;
+  id1 = {
+    prefix = "_relu_tvm_ffi_cpu";
+    salt = "5ca93e77210fa5eb";
+    files = [
+      "csrc/relu.h"
+      "csrc/relu_cpu.cpp"
+      "tvm-ffi-ext/binding.cpp"
+    ];
+  };
   flags1 = [
     "-DCPU_KERNEL"
     "-O3"
@@ -15,11 +24,49 @@ let
     "-fPIC"
     "-fno-gnu-unique"
   ];
+  components1 = [
+    {
+      name = "tvm-ffi";
+      include = [ "csrc" ];
+      headers = [ "csrc/relu.h" ];
+      units = [
+        {
+          driver = "g++";
+          namespace = "none";
+          flags = flags1;
+          sources = [ "tvm-ffi-ext/binding.cpp" ];
+        }
+      ];
+    }
+    {
+      name = "relu_cpu";
+      include = [ "csrc" ];
+      headers = [ "csrc/relu.h" ];
+      units = [
+        {
+          driver = "g++";
+          namespace = "none";
+          flags = flags1;
+          sources = [ "csrc/relu_cpu.cpp" ];
+        }
+      ];
+    }
+  ];
   policy1 = {
     CXXABI = "1.3.11";
     GCC = "7.0.0";
     GLIBC = "2.28";
     GLIBCXX = "3.4.24";
+  };
+  link1 = {
+    extension = "so";
+    flags = [
+      "-O3"
+      "-DNDEBUG"
+      "-Wl,--as-needed"
+    ];
+    libraries = [ "-ltvm_ffi" ];
+    policy = policy1;
   };
   python1 = {
     dir = "tvm-ffi-ext/relu_tvm_ffi";
@@ -27,6 +74,137 @@ let
       "py"
       "pyi"
     ];
+  };
+  metadata1 = {
+    name = "relu-tvm-ffi";
+    version = 1;
+    license = "Apache-2.0";
+    python-depends = [ "tvm-ffi" ];
+    kernel-depends = [ ];
+    kernels-minver = "0.14.0";
+    backend = {
+      type = "cpu";
+    };
+  };
+  id2 = {
+    prefix = "_relu_tvm_ffi_cuda";
+    salt = "83f0bdb64d2bff5c";
+    files = [
+      "csrc/relu.h"
+      "csrc/relu_cuda.cu"
+      "tvm-ffi-ext/binding.cpp"
+    ];
+  };
+  components2 = {
+    name = "tvm-ffi";
+    include = [ "csrc" ];
+    headers = [ "csrc/relu.h" ];
+    units = [
+      {
+        driver = "g++";
+        namespace = "none";
+        flags = [
+          "-DCUDA_KERNEL"
+          "-O3"
+          "-DNDEBUG"
+          "-std=gnu++17"
+          "-fPIC"
+          "-fno-gnu-unique"
+        ];
+        sources = [ "tvm-ffi-ext/binding.cpp" ];
+      }
+    ];
+  };
+  link2 = {
+    extension = "so";
+    flags = [
+      "-O3"
+      "-DNDEBUG"
+      "-Wl,--as-needed"
+    ];
+    libraries = [
+      "-ltvm_ffi"
+      "-lcudart_static"
+    ];
+    policy = policy1;
+  };
+  toolchain1 = {
+    cuda = "cuda-13.0";
+    host = "gcc-12";
+    tvm-ffi = "tvm-ffi-0.1.9";
+  };
+  components3 = [
+    components2
+    {
+      name = "relu_cuda";
+      include = [ "csrc" ];
+      headers = [ "csrc/relu.h" ];
+      units = [
+        {
+          driver = "nvcc";
+          namespace = "none";
+          flags = [
+            "-forward-unknown-to-host-compiler"
+            "-DCUDA_KERNEL"
+            "-O3"
+            "-DNDEBUG"
+            "-Xcompiler=-fPIC,-fno-gnu-unique"
+            "-std=c++17"
+            "-gencode"
+            "arch=compute_75,code=sm_75"
+            "-gencode"
+            "arch=compute_80,code=sm_80"
+            "-gencode"
+            "arch=compute_86,code=sm_86"
+            "-gencode"
+            "arch=compute_87,code=sm_87"
+            "-gencode"
+            "arch=compute_89,code=sm_89"
+            "-gencode"
+            "arch=compute_90,code=sm_90"
+            "-gencode"
+            "arch=compute_100,code=sm_100"
+            "-gencode"
+            "arch=compute_110,code=sm_110"
+            "-gencode"
+            "arch=compute_120,code=sm_120"
+            "-gencode"
+            "arch=compute_121,code=sm_121"
+            "-gencode"
+            "arch=compute_121,code=compute_121"
+          ];
+          sources = [ "csrc/relu_cuda.cu" ];
+        }
+      ];
+    }
+  ];
+  metadata2 = {
+    name = "relu-tvm-ffi";
+    version = 1;
+    license = "Apache-2.0";
+    python-depends = [ "tvm-ffi" ];
+    kernel-depends = [ ];
+    kernels-minver = "0.14.0";
+    backend = {
+      type = "cuda";
+      archs = [
+        "7.5"
+        "8.0"
+        "8.6"
+        "8.7"
+        "8.9"
+        "9.0"
+        "10.0"
+        "11.0"
+        "12.0"
+        "12.1+PTX"
+      ];
+    };
+  };
+  toolchain2 = {
+    cuda = "cuda-13.2";
+    host = "gcc-12";
+    tvm-ffi = "tvm-ffi-0.1.9";
   };
 in
 kernelBuilder.kernel {
@@ -40,161 +218,58 @@ kernelBuilder.kernel {
         host = "gcc-12";
         tvm-ffi = "tvm-ffi-0.1.9";
       };
-      id = {
-        prefix = "_relu_tvm_ffi_cpu";
-        salt = "5ca93e77210fa5eb";
-        files = [
-          "csrc/relu.h"
-          "csrc/relu_cpu.cpp"
-          "tvm-ffi-ext/binding.cpp"
-        ];
-      };
-      components = [
-        {
-          name = "tvm-ffi";
-          include = [ "csrc" ];
-          headers = [ "csrc/relu.h" ];
-          units = [
-            {
-              driver = "g++";
-              namespace = "none";
-              flags = flags1;
-              sources = [ "tvm-ffi-ext/binding.cpp" ];
-            }
-          ];
-        }
-        {
-          name = "relu_cpu";
-          include = [ "csrc" ];
-          headers = [ "csrc/relu.h" ];
-          units = [
-            {
-              driver = "g++";
-              namespace = "none";
-              flags = flags1;
-              sources = [ "csrc/relu_cpu.cpp" ];
-            }
-          ];
-        }
-      ];
-      link = {
-        extension = "so";
-        flags = [
-          "-O3"
-          "-DNDEBUG"
-          "-Wl,--as-needed"
-        ];
-        libraries = [ "-ltvm_ffi" ];
-        policy = policy1;
-      };
+      id = id1;
+      components = components1;
+      link = link1;
       python = python1;
-      metadata = {
-        name = "relu-tvm-ffi";
-        version = 1;
-        license = "Apache-2.0";
-        python-depends = [ "tvm-ffi" ];
-        kernel-depends = [ ];
-        kernels-minver = "0.14.0";
-        backend = {
-          type = "cpu";
-        };
-      };
+      metadata = metadata1;
     })
     (variant {
-      variant = "tvm-ffi01-cu130-x86_64-linux";
+      variant = "tvm-ffi01-cu126-x86_64-linux";
       system = "x86_64-linux";
       bundle = true;
       toolchain = {
-        cuda = "cuda-13.0";
+        clang = "clang-19";
+        cuda = "cuda-12.6";
         host = "gcc-12";
         tvm-ffi = "tvm-ffi-0.1.9";
       };
-      id = {
-        prefix = "_relu_tvm_ffi_cuda";
-        salt = "83f0bdb64d2bff5c";
-        files = [
-          "csrc/relu.h"
-          "csrc/relu_cuda.cu"
-          "tvm-ffi-ext/binding.cpp"
-        ];
-      };
+      id = id2;
       components = [
-        {
-          name = "tvm-ffi";
-          include = [ "csrc" ];
-          headers = [ "csrc/relu.h" ];
-          units = [
-            {
-              driver = "g++";
-              namespace = "none";
-              flags = [
-                "-DCUDA_KERNEL"
-                "-O3"
-                "-DNDEBUG"
-                "-std=gnu++17"
-                "-fPIC"
-                "-fno-gnu-unique"
-              ];
-              sources = [ "tvm-ffi-ext/binding.cpp" ];
-            }
-          ];
-        }
+        components2
         {
           name = "relu_cuda";
           include = [ "csrc" ];
           headers = [ "csrc/relu.h" ];
           units = [
             {
-              driver = "nvcc";
+              driver = "clang";
               namespace = "none";
               flags = [
-                "-forward-unknown-to-host-compiler"
                 "-DCUDA_KERNEL"
                 "-O3"
                 "-DNDEBUG"
-                "-Xcompiler=-fPIC,-fno-gnu-unique"
+                "-fPIC"
+                "-Wno-unknown-cuda-version"
+                "-Wno-unknown-warning-option"
                 "-std=c++17"
-                "-gencode"
-                "arch=compute_75,code=sm_75"
-                "-gencode"
-                "arch=compute_80,code=sm_80"
-                "-gencode"
-                "arch=compute_86,code=sm_86"
-                "-gencode"
-                "arch=compute_87,code=sm_87"
-                "-gencode"
-                "arch=compute_89,code=sm_89"
-                "-gencode"
-                "arch=compute_90,code=sm_90"
-                "-gencode"
-                "arch=compute_100,code=sm_100"
-                "-gencode"
-                "arch=compute_110,code=sm_110"
-                "-gencode"
-                "arch=compute_120,code=sm_120"
-                "-gencode"
-                "arch=compute_121,code=sm_121"
-                "-gencode"
-                "arch=compute_121,code=compute_121"
+                "--no-cuda-include-ptx=all"
+                "--cuda-gpu-arch=sm_70"
+                "--cuda-gpu-arch=sm_72"
+                "--cuda-gpu-arch=sm_75"
+                "--cuda-gpu-arch=sm_80"
+                "--cuda-gpu-arch=sm_86"
+                "--cuda-gpu-arch=sm_87"
+                "--cuda-gpu-arch=sm_89"
+                "--cuda-gpu-arch=sm_90"
+                "--cuda-include-ptx=sm_90"
               ];
               sources = [ "csrc/relu_cuda.cu" ];
             }
           ];
         }
       ];
-      link = {
-        extension = "so";
-        flags = [
-          "-O3"
-          "-DNDEBUG"
-          "-Wl,--as-needed"
-        ];
-        libraries = [
-          "-ltvm_ffi"
-          "-lcudart_static"
-        ];
-        policy = policy1;
-      };
+      link = link2;
       python = python1;
       metadata = {
         name = "relu-tvm-ffi";
@@ -206,6 +281,80 @@ kernelBuilder.kernel {
         backend = {
           type = "cuda";
           archs = [
+            "7.0"
+            "7.2"
+            "7.5"
+            "8.0"
+            "8.6"
+            "8.7"
+            "8.9"
+            "9.0+PTX"
+          ];
+        };
+      };
+    })
+    (variant {
+      variant = "tvm-ffi01-cu128-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = true;
+      toolchain = {
+        clang = "clang-22";
+        cuda = "cuda-12.8";
+        host = "gcc-12";
+        tvm-ffi = "tvm-ffi-0.1.9";
+      };
+      id = id2;
+      components = [
+        components2
+        {
+          name = "relu_cuda";
+          include = [ "csrc" ];
+          headers = [ "csrc/relu.h" ];
+          units = [
+            {
+              driver = "clang";
+              namespace = "none";
+              flags = [
+                "-DCUDA_KERNEL"
+                "-O3"
+                "-DNDEBUG"
+                "-fPIC"
+                "-Wno-unknown-cuda-version"
+                "-Wno-unknown-warning-option"
+                "-std=c++17"
+                "--no-cuda-include-ptx=all"
+                "--cuda-gpu-arch=sm_70"
+                "--cuda-gpu-arch=sm_72"
+                "--cuda-gpu-arch=sm_75"
+                "--cuda-gpu-arch=sm_80"
+                "--cuda-gpu-arch=sm_86"
+                "--cuda-gpu-arch=sm_87"
+                "--cuda-gpu-arch=sm_89"
+                "--cuda-gpu-arch=sm_90"
+                "--cuda-gpu-arch=sm_100"
+                "--cuda-gpu-arch=sm_101"
+                "--cuda-gpu-arch=sm_120"
+                "--cuda-include-ptx=sm_120"
+              ];
+              sources = [ "csrc/relu_cuda.cu" ];
+            }
+          ];
+        }
+      ];
+      link = link2;
+      python = python1;
+      metadata = {
+        name = "relu-tvm-ffi";
+        version = 1;
+        license = "Apache-2.0";
+        python-depends = [ "tvm-ffi" ];
+        kernel-depends = [ ];
+        kernels-minver = "0.14.0";
+        backend = {
+          type = "cuda";
+          archs = [
+            "7.0"
+            "7.2"
             "7.5"
             "8.0"
             "8.6"
@@ -213,12 +362,92 @@ kernelBuilder.kernel {
             "8.9"
             "9.0"
             "10.0"
-            "11.0"
-            "12.0"
-            "12.1+PTX"
+            "10.1"
+            "12.0+PTX"
           ];
         };
       };
+    })
+    (variant {
+      variant = "tvm-ffi01-cu130-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = true;
+      toolchain = toolchain1;
+      id = id2;
+      components = components3;
+      link = link2;
+      python = python1;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "tvm-ffi01-cu132-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = true;
+      toolchain = toolchain2;
+      id = id2;
+      components = components3;
+      link = link2;
+      python = python1;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "tvm-ffi01-cpu-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = {
+        host = "gcc-12";
+        tvm-ffi = "tvm-ffi-0.1.9";
+      };
+      id = id1;
+      components = components1;
+      link = link1;
+      python = python1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "tvm-ffi01-cu130-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain1;
+      id = id2;
+      components = components3;
+      link = link2;
+      python = python1;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "tvm-ffi01-cu132-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain2;
+      id = id2;
+      components = components3;
+      link = link2;
+      python = python1;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "tvm-ffi01-cpu-aarch64-darwin";
+      system = "aarch64-darwin";
+      bundle = true;
+      toolchain = {
+        host = "xcode";
+        tvm-ffi = "tvm-ffi-0.1.9";
+      };
+      id = id1;
+      components = components1;
+      link = {
+        extension = "dylib";
+        flags = [
+          "-O3"
+          "-DNDEBUG"
+          "-Wl,--as-needed"
+        ];
+        libraries = [ "-ltvm_ffi" ];
+        policy = { };
+      };
+      python = python1;
+      metadata = metadata1;
     })
   ];
 }

@@ -7,6 +7,21 @@ let
     manifest = "b72ce2e64e71ba2c6514e5ac41560389f0fe8d03bc89c556d14d63034a3e9ad9";
   };
   variant = kernelBuilder.torchExtension kernel;
+  toolchain1 = {
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.7.1";
+  };
+  id1 = {
+    prefix = "_relu_cpu";
+    salt = "19bd96d1d62651f5";
+    files = [
+      "csrc/relu_cpu.cpp"
+      "csrc/relu_cuda.h"
+      "torch-ext/torch_binding.cpp"
+      "torch-ext/torch_binding.h"
+    ];
+  };
   flags1 = [
     "-DCPU_KERNEL"
     "-DPy_LIMITED_API=3"
@@ -20,87 +35,558 @@ let
     "-fPIC"
     "-fno-gnu-unique"
   ];
+  components1 = [
+    {
+      name = "torch";
+      include = [ "csrc" ];
+      headers = [
+        "csrc/relu_cuda.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "g++";
+          namespace = "linked";
+          flags = flags1;
+          sources = [ "torch-ext/torch_binding.cpp" ];
+        }
+      ];
+    }
+    {
+      name = "relu_cpu";
+      include = [
+        "torch-ext"
+        "csrc"
+      ];
+      headers = [
+        "csrc/relu_cuda.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "g++";
+          namespace = "none";
+          flags = flags1;
+          sources = [ "csrc/relu_cpu.cpp" ];
+        }
+      ];
+    }
+  ];
+  libraries1 = [
+    "-Wl,--no-as-needed"
+    "-lc10"
+    "-ltorch_cpu"
+    "-Wl,--as-needed"
+  ];
   policy1 = {
     CXXABI = "1.3.11";
     GCC = "7.0.0";
     GLIBC = "2.28";
     GLIBCXX = "3.4.24";
   };
+  link1 = {
+    extension = "abi3.so";
+    flags = [
+      "-O3"
+      "-DNDEBUG"
+      "-Wl,--as-needed"
+    ];
+    libraries = libraries1;
+    policy = policy1;
+  };
+  metadata1 = {
+    name = "relu";
+    version = 1;
+    license = "Apache-2.0";
+    python-depends = [ ];
+    kernel-depends = [ ];
+    kernels-minver = "0.14.0";
+    backend = {
+      type = "cpu";
+    };
+  };
+  id2 = {
+    prefix = "_relu_cuda";
+    salt = "4da5872d3d6384a8";
+    files = [
+      "csrc/relu_cuda.cu"
+      "csrc/relu_cuda.h"
+      "torch-ext/torch_binding.cpp"
+      "torch-ext/torch_binding.h"
+    ];
+  };
+  components2 = {
+    name = "torch";
+    include = [ "csrc" ];
+    headers = [
+      "csrc/relu_cuda.h"
+      "torch-ext/torch_binding.h"
+    ];
+    units = [
+      {
+        driver = "g++";
+        namespace = "linked";
+        flags = [
+          "-DCUDA_KERNEL"
+          "-DPy_LIMITED_API=3"
+          "-DUSE_C10D_GLOO"
+          "-DUSE_C10D_NCCL"
+          "-DUSE_CUDA=1"
+          "-DUSE_DISTRIBUTED"
+          "-DUSE_RPC"
+          "-DUSE_TENSORPIPE"
+          "-O3"
+          "-DNDEBUG"
+          "-std=gnu++17"
+          "-fPIC"
+          "-fno-gnu-unique"
+        ];
+        sources = [ "torch-ext/torch_binding.cpp" ];
+      }
+    ];
+  };
+  link2 = {
+    extension = "abi3.so";
+    flags = [
+      "-O3"
+      "-DNDEBUG"
+      "-Wl,--as-needed"
+    ];
+    libraries = [
+      "-Wl,--no-as-needed"
+      "-lc10"
+      "-ltorch_cpu"
+      "-lc10_cuda"
+      "-ltorch_cuda"
+      "-Wl,--as-needed"
+      "-lcudart"
+    ];
+    policy = policy1;
+  };
+  toolchain2 = {
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.8.0";
+  };
+  metadata2 = {
+    name = "relu";
+    version = 1;
+    license = "Apache-2.0";
+    python-depends = [ ];
+    kernel-depends = [ ];
+    kernels-minver = "0.14.0";
+    backend = {
+      type = "cuda";
+      archs = [
+        "7.0"
+        "7.2"
+        "7.5"
+        "8.0"
+        "8.6"
+        "8.7"
+        "8.9"
+        "9.0"
+        "10.0"
+        "10.1"
+        "12.0+PTX"
+      ];
+    };
+  };
+  toolchain3 = {
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.9.1";
+  };
+  components3 = {
+    name = "torch";
+    include = [ "csrc" ];
+    headers = [
+      "csrc/relu_cuda.h"
+      "torch-ext/torch_binding.h"
+    ];
+    units = [
+      {
+        driver = "g++";
+        namespace = "linked";
+        flags = [
+          "-DCUDA_KERNEL"
+          "-DPy_LIMITED_API=3"
+          "-DUSE_C10D_GLOO"
+          "-DUSE_C10D_NCCL"
+          "-DUSE_CUDA=1"
+          "-DUSE_DISTRIBUTED"
+          "-DUSE_NVSHMEM"
+          "-DUSE_RPC"
+          "-DUSE_TENSORPIPE"
+          "-O3"
+          "-DNDEBUG"
+          "-std=gnu++17"
+          "-fPIC"
+          "-fno-gnu-unique"
+        ];
+        sources = [ "torch-ext/torch_binding.cpp" ];
+      }
+    ];
+  };
+  components4 = [
+    components3
+    {
+      name = "relu_cuda";
+      include = [ "csrc" ];
+      headers = [
+        "csrc/relu_cuda.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "clang";
+          namespace = "none";
+          flags = [
+            "-DCUDA_KERNEL"
+            "-DPy_LIMITED_API=3"
+            "-DUSE_C10D_GLOO"
+            "-DUSE_C10D_NCCL"
+            "-DUSE_CUDA=1"
+            "-DUSE_DISTRIBUTED"
+            "-DUSE_NVSHMEM"
+            "-DUSE_RPC"
+            "-DUSE_TENSORPIPE"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-DENABLE_FP8"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-std=c++17"
+            "--no-cuda-include-ptx=all"
+            "--cuda-gpu-arch=sm_70"
+            "--cuda-gpu-arch=sm_72"
+            "--cuda-gpu-arch=sm_75"
+            "--cuda-gpu-arch=sm_80"
+            "--cuda-gpu-arch=sm_86"
+            "--cuda-gpu-arch=sm_87"
+            "--cuda-gpu-arch=sm_89"
+            "--cuda-gpu-arch=sm_90"
+            "--cuda-gpu-arch=sm_100"
+            "--cuda-gpu-arch=sm_101"
+            "--cuda-gpu-arch=sm_120"
+            "--cuda-include-ptx=sm_120"
+          ];
+          sources = [ "csrc/relu_cuda.cu" ];
+        }
+      ];
+    }
+  ];
+  toolchain4 = {
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.10.0";
+  };
+  toolchain5 = {
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.11.0";
+  };
+  toolchain6 = {
+    cuda = "cuda-13.0";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.11.0";
+  };
+  components5 = [
+    components3
+    {
+      name = "relu_cuda";
+      include = [ "csrc" ];
+      headers = [
+        "csrc/relu_cuda.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "nvcc";
+          namespace = "none";
+          flags = [
+            "-forward-unknown-to-host-compiler"
+            "-DCUDA_KERNEL"
+            "-DPy_LIMITED_API=3"
+            "-DUSE_C10D_GLOO"
+            "-DUSE_C10D_NCCL"
+            "-DUSE_CUDA=1"
+            "-DUSE_DISTRIBUTED"
+            "-DUSE_NVSHMEM"
+            "-DUSE_RPC"
+            "-DUSE_TENSORPIPE"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-Xcudafe"
+            "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
+            "--expt-relaxed-constexpr"
+            "--expt-extended-lambda"
+            "-O3"
+            "-DNDEBUG"
+            "-Xcompiler=-fPIC,-fno-gnu-unique"
+            "-std=c++17"
+            "-DENABLE_FP8"
+            "-gencode"
+            "arch=compute_75,code=sm_75"
+            "-gencode"
+            "arch=compute_80,code=sm_80"
+            "-gencode"
+            "arch=compute_86,code=sm_86"
+            "-gencode"
+            "arch=compute_87,code=sm_87"
+            "-gencode"
+            "arch=compute_89,code=sm_89"
+            "-gencode"
+            "arch=compute_90,code=sm_90"
+            "-gencode"
+            "arch=compute_100,code=sm_100"
+            "-gencode"
+            "arch=compute_110,code=sm_110"
+            "-gencode"
+            "arch=compute_120,code=sm_120"
+            "-gencode"
+            "arch=compute_121,code=sm_121"
+            "-gencode"
+            "arch=compute_121,code=compute_121"
+          ];
+          sources = [ "csrc/relu_cuda.cu" ];
+        }
+      ];
+    }
+  ];
+  metadata3 = {
+    name = "relu";
+    version = 1;
+    license = "Apache-2.0";
+    python-depends = [ ];
+    kernel-depends = [ ];
+    kernels-minver = "0.14.0";
+    backend = {
+      type = "cuda";
+      archs = [
+        "7.5"
+        "8.0"
+        "8.6"
+        "8.7"
+        "8.9"
+        "9.0"
+        "10.0"
+        "11.0"
+        "12.0"
+        "12.1+PTX"
+      ];
+    };
+  };
+  toolchain7 = {
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.12.1";
+  };
+  flags2 = [
+    "-DCPU_KERNEL"
+    "-DPy_LIMITED_API=3"
+    "-DUSE_C10D_GLOO"
+    "-DUSE_DISTRIBUTED"
+    "-DUSE_RPC"
+    "-DUSE_TENSORPIPE"
+    "-O3"
+    "-DNDEBUG"
+    "-std=gnu++20"
+    "-fPIC"
+    "-fno-gnu-unique"
+  ];
+  components6 = [
+    {
+      name = "torch";
+      include = [ "csrc" ];
+      headers = [
+        "csrc/relu_cuda.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "g++";
+          namespace = "linked";
+          flags = flags2;
+          sources = [ "torch-ext/torch_binding.cpp" ];
+        }
+      ];
+    }
+    {
+      name = "relu_cpu";
+      include = [
+        "torch-ext"
+        "csrc"
+      ];
+      headers = [
+        "csrc/relu_cuda.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "g++";
+          namespace = "none";
+          flags = flags2;
+          sources = [ "csrc/relu_cpu.cpp" ];
+        }
+      ];
+    }
+  ];
+  toolchain8 = {
+    cuda = "cuda-13.0";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.12.1";
+  };
+  components7 = [
+    {
+      name = "torch";
+      include = [ "csrc" ];
+      headers = [
+        "csrc/relu_cuda.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "g++";
+          namespace = "linked";
+          flags = [
+            "-DCUDA_KERNEL"
+            "-DPy_LIMITED_API=3"
+            "-DUSE_C10D_GLOO"
+            "-DUSE_C10D_NCCL"
+            "-DUSE_CUDA=1"
+            "-DUSE_DISTRIBUTED"
+            "-DUSE_NVSHMEM"
+            "-DUSE_RPC"
+            "-DUSE_TENSORPIPE"
+            "-O3"
+            "-DNDEBUG"
+            "-std=gnu++20"
+            "-fPIC"
+            "-fno-gnu-unique"
+          ];
+          sources = [ "torch-ext/torch_binding.cpp" ];
+        }
+      ];
+    }
+    {
+      name = "relu_cuda";
+      include = [ "csrc" ];
+      headers = [
+        "csrc/relu_cuda.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "nvcc";
+          namespace = "none";
+          flags = [
+            "-forward-unknown-to-host-compiler"
+            "-DCUDA_KERNEL"
+            "-DPy_LIMITED_API=3"
+            "-DUSE_C10D_GLOO"
+            "-DUSE_C10D_NCCL"
+            "-DUSE_CUDA=1"
+            "-DUSE_DISTRIBUTED"
+            "-DUSE_NVSHMEM"
+            "-DUSE_RPC"
+            "-DUSE_TENSORPIPE"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-Xcudafe"
+            "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
+            "--expt-relaxed-constexpr"
+            "--expt-extended-lambda"
+            "-O3"
+            "-DNDEBUG"
+            "-Xcompiler=-fPIC,-fno-gnu-unique"
+            "-std=c++20"
+            "-DENABLE_FP8"
+            "-gencode"
+            "arch=compute_75,code=sm_75"
+            "-gencode"
+            "arch=compute_80,code=sm_80"
+            "-gencode"
+            "arch=compute_86,code=sm_86"
+            "-gencode"
+            "arch=compute_87,code=sm_87"
+            "-gencode"
+            "arch=compute_89,code=sm_89"
+            "-gencode"
+            "arch=compute_90,code=sm_90"
+            "-gencode"
+            "arch=compute_100,code=sm_100"
+            "-gencode"
+            "arch=compute_110,code=sm_110"
+            "-gencode"
+            "arch=compute_120,code=sm_120"
+            "-gencode"
+            "arch=compute_121,code=sm_121"
+            "-gencode"
+            "arch=compute_121,code=compute_121"
+          ];
+          sources = [ "csrc/relu_cuda.cu" ];
+        }
+      ];
+    }
+  ];
+  toolchain9 = {
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.13.0";
+  };
+  toolchain10 = {
+    cuda = "cuda-13.0";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.13.0";
+  };
+  toolchain11 = {
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.14.1";
+  };
+  toolchain12 = {
+    cuda = "cuda-13.0";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.14.1";
+  };
+  toolchain13 = {
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.15.0";
+  };
+  toolchain14 = {
+    cuda = "cuda-13.2";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.15.0";
+  };
+  link3 = {
+    extension = "abi3.so";
+    flags = [
+      "-O3"
+      "-DNDEBUG"
+      "-Wl,--as-needed"
+    ];
+    libraries = libraries1;
+    policy = { };
+  };
 in
 kernelBuilder.kernel {
   name = "relu";
   variants = [
     (variant {
-      variant = "torch211-cxx11-cpu-x86_64-linux";
+      variant = "torch27-cxx11-cpu-x86_64-linux";
       system = "x86_64-linux";
-      bundle = true;
-      toolchain = {
-        host = "gcc-12";
-        python = "python-3.11";
-        torch = "torch-2.11.0";
-      };
-      id = {
-        prefix = "_relu_cpu";
-        salt = "19bd96d1d62651f5";
-        files = [
-          "csrc/relu_cpu.cpp"
-          "csrc/relu_cuda.h"
-          "torch-ext/torch_binding.cpp"
-          "torch-ext/torch_binding.h"
-        ];
-      };
-      components = [
-        {
-          name = "torch";
-          include = [ "csrc" ];
-          headers = [
-            "csrc/relu_cuda.h"
-            "torch-ext/torch_binding.h"
-          ];
-          units = [
-            {
-              driver = "g++";
-              namespace = "linked";
-              flags = flags1;
-              sources = [ "torch-ext/torch_binding.cpp" ];
-            }
-          ];
-        }
-        {
-          name = "relu_cpu";
-          include = [
-            "torch-ext"
-            "csrc"
-          ];
-          headers = [
-            "csrc/relu_cuda.h"
-            "torch-ext/torch_binding.h"
-          ];
-          units = [
-            {
-              driver = "g++";
-              namespace = "none";
-              flags = flags1;
-              sources = [ "csrc/relu_cpu.cpp" ];
-            }
-          ];
-        }
-      ];
-      link = {
-        extension = "abi3.so";
-        flags = [
-          "-O3"
-          "-DNDEBUG"
-          "-Wl,--as-needed"
-        ];
-        libraries = [
-          "-Wl,--no-as-needed"
-          "-lc10"
-          "-ltorch_cpu"
-          "-Wl,--as-needed"
-        ];
-        policy = policy1;
-      };
+      bundle = false;
+      toolchain = toolchain1;
+      id = id1;
+      components = components1;
+      link = link1;
       python = {
         dir = "torch-ext/relu";
         extensions = [
@@ -108,70 +594,22 @@ kernelBuilder.kernel {
           "pyi"
         ];
       };
-      metadata = {
-        name = "relu";
-        version = 1;
-        license = "Apache-2.0";
-        python-depends = [ ];
-        kernel-depends = [ ];
-        kernels-minver = "0.14.0";
-        backend = {
-          type = "cpu";
-        };
-      };
+      metadata = metadata1;
     })
     (variant {
-      variant = "torch211-cxx11-cu130-x86_64-linux";
+      variant = "torch27-cxx11-cu126-x86_64-linux";
       system = "x86_64-linux";
-      bundle = true;
+      bundle = false;
       toolchain = {
-        cuda = "cuda-13.0";
+        clang = "clang-19";
+        cuda = "cuda-12.6";
         host = "gcc-12";
         python = "python-3.11";
-        torch = "torch-2.11.0";
+        torch = "torch-2.7.1";
       };
-      id = {
-        prefix = "_relu_cuda";
-        salt = "4da5872d3d6384a8";
-        files = [
-          "csrc/relu_cuda.cu"
-          "csrc/relu_cuda.h"
-          "torch-ext/torch_binding.cpp"
-          "torch-ext/torch_binding.h"
-        ];
-      };
+      id = id2;
       components = [
-        {
-          name = "torch";
-          include = [ "csrc" ];
-          headers = [
-            "csrc/relu_cuda.h"
-            "torch-ext/torch_binding.h"
-          ];
-          units = [
-            {
-              driver = "g++";
-              namespace = "linked";
-              flags = [
-                "-DCUDA_KERNEL"
-                "-DPy_LIMITED_API=3"
-                "-DUSE_C10D_GLOO"
-                "-DUSE_C10D_NCCL"
-                "-DUSE_CUDA=1"
-                "-DUSE_DISTRIBUTED"
-                "-DUSE_NVSHMEM"
-                "-DUSE_RPC"
-                "-DUSE_TENSORPIPE"
-                "-O3"
-                "-DNDEBUG"
-                "-std=gnu++17"
-                "-fPIC"
-                "-fno-gnu-unique"
-              ];
-              sources = [ "torch-ext/torch_binding.cpp" ];
-            }
-          ];
-        }
+        components2
         {
           name = "relu_cuda";
           include = [ "csrc" ];
@@ -181,75 +619,42 @@ kernelBuilder.kernel {
           ];
           units = [
             {
-              driver = "nvcc";
+              driver = "clang";
               namespace = "none";
               flags = [
-                "-forward-unknown-to-host-compiler"
                 "-DCUDA_KERNEL"
                 "-DPy_LIMITED_API=3"
                 "-DUSE_C10D_GLOO"
                 "-DUSE_C10D_NCCL"
                 "-DUSE_CUDA=1"
                 "-DUSE_DISTRIBUTED"
-                "-DUSE_NVSHMEM"
                 "-DUSE_RPC"
                 "-DUSE_TENSORPIPE"
                 "-DONNX_NAMESPACE=onnx_c2"
-                "-Xcudafe"
-                "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
-                "--expt-relaxed-constexpr"
-                "--expt-extended-lambda"
+                "-DENABLE_FP8"
                 "-O3"
                 "-DNDEBUG"
-                "-Xcompiler=-fPIC,-fno-gnu-unique"
+                "-fPIC"
+                "-Wno-unknown-cuda-version"
+                "-Wno-unknown-warning-option"
                 "-std=c++17"
-                "-DENABLE_FP8"
-                "-gencode"
-                "arch=compute_75,code=sm_75"
-                "-gencode"
-                "arch=compute_80,code=sm_80"
-                "-gencode"
-                "arch=compute_86,code=sm_86"
-                "-gencode"
-                "arch=compute_87,code=sm_87"
-                "-gencode"
-                "arch=compute_89,code=sm_89"
-                "-gencode"
-                "arch=compute_90,code=sm_90"
-                "-gencode"
-                "arch=compute_100,code=sm_100"
-                "-gencode"
-                "arch=compute_110,code=sm_110"
-                "-gencode"
-                "arch=compute_120,code=sm_120"
-                "-gencode"
-                "arch=compute_121,code=sm_121"
-                "-gencode"
-                "arch=compute_121,code=compute_121"
+                "--no-cuda-include-ptx=all"
+                "--cuda-gpu-arch=sm_70"
+                "--cuda-gpu-arch=sm_72"
+                "--cuda-gpu-arch=sm_75"
+                "--cuda-gpu-arch=sm_80"
+                "--cuda-gpu-arch=sm_86"
+                "--cuda-gpu-arch=sm_87"
+                "--cuda-gpu-arch=sm_89"
+                "--cuda-gpu-arch=sm_90"
+                "--cuda-include-ptx=sm_90"
               ];
               sources = [ "csrc/relu_cuda.cu" ];
             }
           ];
         }
       ];
-      link = {
-        extension = "abi3.so";
-        flags = [
-          "-O3"
-          "-DNDEBUG"
-          "-Wl,--as-needed"
-        ];
-        libraries = [
-          "-Wl,--no-as-needed"
-          "-lc10"
-          "-ltorch_cpu"
-          "-lc10_cuda"
-          "-ltorch_cuda"
-          "-Wl,--as-needed"
-          "-lcudart"
-        ];
-        policy = policy1;
-      };
+      link = link2;
       python = {
         dir = "torch-ext/relu";
         extensions = [
@@ -267,19 +672,773 @@ kernelBuilder.kernel {
         backend = {
           type = "cuda";
           archs = [
+            "7.0"
+            "7.2"
             "7.5"
             "8.0"
             "8.6"
             "8.7"
             "8.9"
-            "9.0"
-            "10.0"
-            "11.0"
-            "12.0"
-            "12.1+PTX"
+            "9.0+PTX"
           ];
         };
       };
+    })
+    (variant {
+      variant = "torch28-cxx11-cpu-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain2;
+      id = id1;
+      components = components1;
+      link = link1;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch28-cxx11-cu128-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = {
+        clang = "clang-22";
+        cuda = "cuda-12.8";
+        host = "gcc-12";
+        python = "python-3.11";
+        torch = "torch-2.8.0";
+      };
+      id = id2;
+      components = [
+        components2
+        {
+          name = "relu_cuda";
+          include = [ "csrc" ];
+          headers = [
+            "csrc/relu_cuda.h"
+            "torch-ext/torch_binding.h"
+          ];
+          units = [
+            {
+              driver = "clang";
+              namespace = "none";
+              flags = [
+                "-DCUDA_KERNEL"
+                "-DPy_LIMITED_API=3"
+                "-DUSE_C10D_GLOO"
+                "-DUSE_C10D_NCCL"
+                "-DUSE_CUDA=1"
+                "-DUSE_DISTRIBUTED"
+                "-DUSE_RPC"
+                "-DUSE_TENSORPIPE"
+                "-DONNX_NAMESPACE=onnx_c2"
+                "-DENABLE_FP8"
+                "-O3"
+                "-DNDEBUG"
+                "-fPIC"
+                "-Wno-unknown-cuda-version"
+                "-Wno-unknown-warning-option"
+                "-std=c++17"
+                "--no-cuda-include-ptx=all"
+                "--cuda-gpu-arch=sm_70"
+                "--cuda-gpu-arch=sm_72"
+                "--cuda-gpu-arch=sm_75"
+                "--cuda-gpu-arch=sm_80"
+                "--cuda-gpu-arch=sm_86"
+                "--cuda-gpu-arch=sm_87"
+                "--cuda-gpu-arch=sm_89"
+                "--cuda-gpu-arch=sm_90"
+                "--cuda-gpu-arch=sm_100"
+                "--cuda-gpu-arch=sm_101"
+                "--cuda-gpu-arch=sm_120"
+                "--cuda-include-ptx=sm_120"
+              ];
+              sources = [ "csrc/relu_cuda.cu" ];
+            }
+          ];
+        }
+      ];
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch29-cxx11-cpu-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain3;
+      id = id1;
+      components = components1;
+      link = link1;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch29-cxx11-cu128-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = {
+        clang = "clang-22";
+        cuda = "cuda-12.8";
+        host = "gcc-12";
+        python = "python-3.11";
+        torch = "torch-2.9.1";
+      };
+      id = id2;
+      components = components4;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch210-cxx11-cpu-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain4;
+      id = id1;
+      components = components1;
+      link = link1;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch210-cxx11-cu128-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = {
+        clang = "clang-22";
+        cuda = "cuda-12.8";
+        host = "gcc-12";
+        python = "python-3.11";
+        torch = "torch-2.10.0";
+      };
+      id = id2;
+      components = components4;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch211-cxx11-cpu-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = true;
+      toolchain = toolchain5;
+      id = id1;
+      components = components1;
+      link = link1;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch211-cxx11-cu130-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = true;
+      toolchain = toolchain6;
+      id = id2;
+      components = components5;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch212-cxx11-cpu-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = true;
+      toolchain = toolchain7;
+      id = id1;
+      components = components6;
+      link = link1;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch212-cxx11-cu130-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = true;
+      toolchain = toolchain8;
+      id = id2;
+      components = components7;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch213-cxx11-cpu-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = true;
+      toolchain = toolchain9;
+      id = id1;
+      components = components6;
+      link = link1;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch213-cxx11-cu130-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = true;
+      toolchain = toolchain10;
+      id = id2;
+      components = components7;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch214-cxx11-cpu-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = true;
+      toolchain = toolchain11;
+      id = id1;
+      components = components6;
+      link = link1;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch214-cxx11-cu130-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = true;
+      toolchain = toolchain12;
+      id = id2;
+      components = components7;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch215-cxx11-cpu-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = true;
+      toolchain = toolchain13;
+      id = id1;
+      components = components6;
+      link = link1;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch215-cxx11-cu132-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = true;
+      toolchain = toolchain14;
+      id = id2;
+      components = components7;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch27-cxx11-cpu-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain1;
+      id = id1;
+      components = components1;
+      link = link1;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch28-cxx11-cpu-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain2;
+      id = id1;
+      components = components1;
+      link = link1;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch29-cxx11-cpu-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain3;
+      id = id1;
+      components = components1;
+      link = link1;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch210-cxx11-cpu-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain4;
+      id = id1;
+      components = components1;
+      link = link1;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch211-cxx11-cpu-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain5;
+      id = id1;
+      components = components1;
+      link = link1;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch211-cxx11-cu130-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain6;
+      id = id2;
+      components = components5;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch212-cxx11-cpu-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain7;
+      id = id1;
+      components = components6;
+      link = link1;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch212-cxx11-cu130-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain8;
+      id = id2;
+      components = components7;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch213-cxx11-cpu-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain9;
+      id = id1;
+      components = components6;
+      link = link1;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch213-cxx11-cu130-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain10;
+      id = id2;
+      components = components7;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch214-cxx11-cpu-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain11;
+      id = id1;
+      components = components6;
+      link = link1;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch214-cxx11-cu130-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain12;
+      id = id2;
+      components = components7;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch215-cxx11-cpu-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain13;
+      id = id1;
+      components = components6;
+      link = link1;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch215-cxx11-cu132-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain14;
+      id = id2;
+      components = components7;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch27-cpu-aarch64-darwin";
+      system = "aarch64-darwin";
+      bundle = false;
+      toolchain = {
+        host = "xcode";
+        torch = "torch-2.7.1";
+      };
+      id = id1;
+      components = components1;
+      link = link3;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch28-cpu-aarch64-darwin";
+      system = "aarch64-darwin";
+      bundle = false;
+      toolchain = {
+        host = "xcode";
+        torch = "torch-2.8.0";
+      };
+      id = id1;
+      components = components1;
+      link = link3;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch29-cpu-aarch64-darwin";
+      system = "aarch64-darwin";
+      bundle = false;
+      toolchain = {
+        host = "xcode";
+        torch = "torch-2.9.1";
+      };
+      id = id1;
+      components = components1;
+      link = link3;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch210-cpu-aarch64-darwin";
+      system = "aarch64-darwin";
+      bundle = false;
+      toolchain = {
+        host = "xcode";
+        torch = "torch-2.10.0";
+      };
+      id = id1;
+      components = components1;
+      link = link3;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch211-cpu-aarch64-darwin";
+      system = "aarch64-darwin";
+      bundle = true;
+      toolchain = {
+        host = "xcode";
+        torch = "torch-2.11.0";
+      };
+      id = id1;
+      components = components1;
+      link = link3;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch212-cpu-aarch64-darwin";
+      system = "aarch64-darwin";
+      bundle = true;
+      toolchain = {
+        host = "xcode";
+        torch = "torch-2.12.1";
+      };
+      id = id1;
+      components = components6;
+      link = link3;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch213-cpu-aarch64-darwin";
+      system = "aarch64-darwin";
+      bundle = true;
+      toolchain = {
+        host = "xcode";
+        torch = "torch-2.13.0";
+      };
+      id = id1;
+      components = components6;
+      link = link3;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch214-cpu-aarch64-darwin";
+      system = "aarch64-darwin";
+      bundle = true;
+      toolchain = {
+        host = "xcode";
+        torch = "torch-2.14.1";
+      };
+      id = id1;
+      components = components6;
+      link = link3;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch215-cpu-aarch64-darwin";
+      system = "aarch64-darwin";
+      bundle = true;
+      toolchain = {
+        host = "xcode";
+        torch = "torch-2.15.0";
+      };
+      id = id1;
+      components = components6;
+      link = link3;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata1;
     })
   ];
 }
