@@ -16,6 +16,8 @@ in
       torch ? null,
       tvm-ffi ? null,
       cuda ? null,
+      # What compiles CUDA where it is not nvcc.
+      clang ? null,
     }:
     let
       hostTools = import ./toolchains/host.nix {
@@ -50,8 +52,17 @@ in
         if cuda == null then
           null
         else
-          import ./toolchains/cuda.nix {
+          import (if clang == null then ./toolchains/cuda.nix else ./toolchains/cuda-clang.nix) {
             name = cuda;
+            host = hostTools;
+            inherit pins run;
+          };
+      clang =
+        if clang == null then
+          null
+        else
+          import ./toolchains/clang.nix {
+            name = clang;
             host = hostTools;
             inherit pins run;
           };

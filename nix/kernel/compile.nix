@@ -6,7 +6,7 @@
   name,
   # From nix/default.nix `toolchain`.
   toolchain,
-  # "gcc", "g++" or "nvcc".
+  # "gcc", "g++", "nvcc" or "clang".
   driver,
   # The file, as a store path, and its path in the kernel's folder, which is also where it lies when compiled.
   file,
@@ -22,6 +22,9 @@
   # `NAME=value`: a macro that holds the op namespace, for units that need it, else null. The others leave it to the link.
   define,
 }:
+let
+  cuda = driver == "nvcc" || driver == "clang";
+in
 run {
   inherit
     name
@@ -34,7 +37,7 @@ run {
     ;
   script = ./compile.sh;
   needsShell = driver == "nvcc";
-  tools = [ toolchain.host.bin ];
+  tools = [ toolchain.host.bin ] ++ (if driver == "clang" then [ toolchain.clang.bin ] else [ ]);
   registration = if registration == null then "" else registration;
   define = if define == null then "" else define;
   system_include =
@@ -46,5 +49,5 @@ run {
     toolchain.framework.prefix
   ]
   ++ (if toolchain.cuda == null then [ ] else toolchain.cuda.include);
-  nvcc = if driver == "nvcc" then "${toolchain.cuda.toolkit}/bin/nvcc" else "";
+  cuda = if cuda then toolchain.cuda.toolkit else "";
 }

@@ -37,7 +37,13 @@ nvcc)
     for prefix in "${prefixes[@]}"; do command+=(-Xcompiler "-ffile-prefix-map=$prefix=/toolchain"); done
     # --keep gives temporary files names that do not hold the process id, --frandom-seed a fixed module id.
     mkdir ../keep
-    measured "$nvcc" -ccbin "$(command -v g++)" --keep --keep-dir ../keep --frandom-seed="$source" \
+    measured "$cuda/bin/nvcc" -ccbin "$(command -v g++)" --keep --keep-dir ../keep --frandom-seed="$source" \
+        "${command[@]}" "${search[@]}" "${flags[@]}" -o "$out" -c "./$source"
+    ;;
+clang)
+    for prefix in "${prefixes[@]}"; do command+=("-ffile-prefix-map=$prefix=/toolchain"); done
+    # Without an id, clang makes one of the paths that this build has.
+    measured clang++ --cuda-path="$cuda" -cuid="$(printf %s "$source" | sha256sum | cut -c 1-16)" -ffile-compilation-dir=. \
         "${command[@]}" "${search[@]}" "${flags[@]}" -o "$out" -c "./$source"
     ;;
 *) fail "no recipe for the driver $driver" ;;

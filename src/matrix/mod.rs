@@ -1,6 +1,7 @@
 //! The matrix: which variants of a kernel are built, and why the others are not. Not what is compiled for each; that is
 //! the plan.
 
+pub mod clang;
 pub mod machine;
 mod name;
 pub mod select;
@@ -9,7 +10,7 @@ mod why;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::kernel::{Backend, Dependency, Framework, Kernel, Section, SectionBackend};
+use crate::kernel::{Backend, Capability, Dependency, Framework, Kernel, Section, SectionBackend};
 use crate::version::Version;
 
 pub use self::machine::Machine;
@@ -281,13 +282,24 @@ fn outside_of_cuda(kernel: &Kernel, table: &Table, row: &Row) -> Option<Why> {
         });
     }
     let known = &table.cuda(cuda)?.known;
-    let (section, asked, _) =
-        sections()
-            .filter(|(_, _, minver)| active(minver))
-            .find(|(_, asked, _)| {
-                let compiled = |capability: &_| table::knows(known, capability);
-                !asked.is_empty() && !asked.iter().any(compiled)
-            })?;
+    sections()
+        .filter(|(_, _, minver)| active(minver))
+        .find_map(|(section, asked, _)| {
+            nothing_to_compile(section, asked, known, cuda)
+                .or_else(|| flags_without_meaning(section, row, cuda))
+        })
+}
+
+fn nothing_to_compile(
+    section: &Section,
+    asked: &[Capability],
+    known: &[Capability],
+    cuda: &Version,
+) -> Option<Why> {
+    let compiled = |capability: &_| table::knows(known, capability);
+    if asked.is_empty() || asked.iter().any(compiled) {
+        return None;
+    }
     let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
     Some(Why::Capabilities {
         section: section.name.clone(),
@@ -296,11 +308,20 @@ fn outside_of_cuda(kernel: &Kernel, table: &Table, row: &Row) -> Option<Why> {
     })
 }
 
-type CudaSection<'a> = (
-    &'a Section,
-    &'a [crate::kernel::Capability],
-    Option<&'a Version>,
-);
+fn flags_without_meaning(section: &Section, row: &Row, cuda: &Version) -> Option<Why> {
+    row.toolchain.get("clang")?;
+    let SectionBackend::Cuda { flags, .. } = &section.backend else {
+        return None;
+    };
+    let unknown = clang::translate(flags).unknown;
+    (!unknown.is_empty()).then(|| Why::CudaFlags {
+        section: section.name.clone(),
+        cuda: cuda.clone(),
+        flags: unknown.join(", "),
+    })
+}
+
+type CudaSection<'a> = (&'a Section, &'a [Capability], Option<&'a Version>);
 
 /// A CUDA section with its capabilities and its oldest toolkit.
 fn cuda_section(section: &Section) -> Option<CudaSection<'_>> {

@@ -102,16 +102,41 @@ pub struct TorchFacts {
     pub cuda_defines: Vec<String>,
 }
 
-/// GPU architectures of the CUDA toolkits from one release on.
+/// What compiles the device code of a CUDA toolkit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CudaCompiler {
+    /// The toolkit's own.
+    Nvcc,
+    /// A clang, with the rest of the toolkit: its pin family.
+    Clang(String),
+}
+
+/// A CUDA toolkit.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CudaFacts {
     #[serde(deserialize_with = "parsed")]
-    pub from: Version,
+    pub toolkit: Version,
+    #[serde(deserialize_with = "parsed")]
+    pub compiler: CudaCompiler,
+    /// The architectures that both the toolkit and its compiler know.
     #[serde(deserialize_with = "parsed_list")]
     pub known: Vec<Capability>,
+    /// Those of kernels that name none.
     #[serde(deserialize_with = "parsed_list")]
     pub default: Vec<Capability>,
+}
+
+impl std::str::FromStr for CudaCompiler {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "nvcc" => Ok(Self::Nvcc),
+            _ if text.starts_with("clang-") => Ok(Self::Clang(text.to_owned())),
+            _ => Err(format!("no compiler of CUDA is called {text}")),
+        }
+    }
 }
 
 /// The table as written.
@@ -140,7 +165,7 @@ impl TryFrom<Written> for Table {
 
     fn try_from(written: Written) -> Result<Self, String> {
         let rows = written.rows.into_iter();
-        let rows = rows.map(|row| resolve(row, &written.host));
+        let rows = rows.map(|row| resolve(row, &written.host, &written.cuda));
         Ok(Self {
             rows: rows.collect::<Result<_, _>>()?,
             torch: written.torch,
@@ -151,10 +176,11 @@ impl TryFrom<Written> for Table {
 }
 
 /// Names the toolchains of a row. The rule is here and nowhere else: `torch-2.11.0`, from a vendor `torch-2.11.0-cu130`
-/// (each compute has a wheel of its own); `cuda-13.0`; the host compiler as the table says for profile and system.
+/// (each compute has a wheel of its own); `cuda-13.0`; host compiler and compiler of CUDA as the table says.
 fn resolve(
     written: WrittenRow,
     hosts: &BTreeMap<Profile, BTreeMap<String, Host>>,
+    toolkits: &[CudaFacts],
 ) -> Result<Row, String> {
     let (system, profile) = (&written.system, written.profile);
     let host = hosts
@@ -197,6 +223,14 @@ fn resolve(
             backend => return Err(format!("{backend} has no compute toolkit")),
         };
         row.toolchain.insert(role, format!("{role}-{compute}"));
+        // A vendor's own archives have nvcc for every toolkit.
+        let mut toolkits = toolkits.iter();
+        if (role, profile) == ("cuda", Profile::Registry)
+            && let Some(facts) = toolkits.find(|facts| &facts.toolkit == compute)
+            && let CudaCompiler::Clang(family) = &facts.compiler
+        {
+            row.toolchain.insert("clang", family.clone());
+        }
     }
     Ok(row)
 }
@@ -232,12 +266,9 @@ impl Table {
         self.policy.get(&row.policy)
     }
 
-    /// The architectures of a CUDA toolkit: those of the newest entry that is not newer than it.
+    /// A CUDA toolkit.
     pub fn cuda(&self, toolkit: &Version) -> Option<&CudaFacts> {
-        self.cuda
-            .iter()
-            .filter(|facts| &facts.from <= toolkit)
-            .max_by(|a, b| a.from.cmp(&b.from))
+        self.cuda.iter().find(|facts| &facts.toolkit == toolkit)
     }
 }
 
@@ -273,18 +304,24 @@ impl Table {
     }
 
     /// The CUDA toolkits that compile for a capability, in words: "CUDA 12.8 and newer",
-    /// "CUDA 12.6 to 12.9". Nothing if none does.
+    /// "CUDA 12.6 to 12.9", "CUDA 12.6, 13.0". Nothing if none does.
     pub fn toolkits_for(&self, capability: &Capability) -> Option<String> {
         let knows = |facts: &&CudaFacts| knows(&facts.known, capability);
         let mut facts: Vec<&CudaFacts> = self.cuda.iter().collect();
-        facts.sort_by(|a, b| a.from.cmp(&b.from));
-        let first = facts.iter().copied().find(knows)?;
-        let last = facts.iter().copied().rfind(knows)?;
-        let newest = facts.last()?;
-        Some(match (first.from == last.from, newest.from == last.from) {
-            (_, true) => format!("CUDA {} and newer", first.from),
-            (true, false) => format!("CUDA {}", first.from),
-            (false, false) => format!("CUDA {} to {}", first.from, last.from),
+        facts.sort_by(|a, b| a.toolkit.cmp(&b.toolkit));
+        let first = facts.iter().position(knows)?;
+        let last = facts.iter().rposition(knows)?;
+        let (oldest, newest) = (&facts[first].toolkit, &facts[last].toolkit);
+        let all = facts[first..=last].iter().all(knows);
+        Some(match (all, first == last, last + 1 == facts.len()) {
+            (true, _, true) => format!("CUDA {oldest} and newer"),
+            (true, true, false) => format!("CUDA {oldest}"),
+            (true, false, false) => format!("CUDA {oldest} to {newest}"),
+            (false, ..) => {
+                let known = facts.iter().copied().filter(knows);
+                let names: Vec<_> = known.map(|facts| facts.toolkit.to_string()).collect();
+                format!("CUDA {}", names.join(", "))
+            }
         })
     }
 }

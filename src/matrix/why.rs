@@ -39,6 +39,12 @@ pub enum Why {
         cuda: Version,
         asked: String,
     },
+    /// A section has flags for nvcc, and clang, which compiles this toolkit, has nothing for some of them.
+    CudaFlags {
+        section: String,
+        cuda: Version,
+        flags: String,
+    },
     /// A section depends on a library that no toolchain has yet.
     Dependency {
         section: String,
@@ -58,6 +64,7 @@ impl Why {
             Why::StableAbi { .. } | Why::OlderThanStableAbi { .. } => "torch.stable-abi".to_owned(),
             Why::SectionMinver { section, .. } => format!("kernel.{section}.cuda-minver"),
             Why::Capabilities { section, .. } => format!("kernel.{section}.cuda-capabilities"),
+            Why::CudaFlags { section, .. } => format!("kernel.{section}.cuda-flags"),
             Why::Dependency { section, .. } => format!("kernel.{section}.depends"),
         }
     }
@@ -102,6 +109,10 @@ impl fmt::Display for Why {
             Why::Capabilities { cuda, asked, .. } => {
                 write!(f, "CUDA {cuda} compiles nothing of {key} ({asked})")
             }
+            Why::CudaFlags { cuda, flags, .. } => write!(
+                f,
+                "{key} has {flags}, and clang, which compiles CUDA {cuda}, has nothing for that"
+            ),
             Why::Dependency { dependency, .. } => {
                 write!(f, "{key} has {dependency}, which no toolchain has yet")
             }

@@ -2,6 +2,7 @@
 //! order. The folders of the toolchain are not among them; only Nix knows where those lie.
 
 use crate::kernel::{Backend, Capability};
+use crate::matrix::clang;
 use crate::matrix::{Abi, Row, Table, Variant};
 use crate::version::Version;
 
@@ -18,6 +19,15 @@ const NVCC_TORCH: [&str; 5] = [
 
 /// The C++ standard that tvm-ffi's headers need (its CMake target asks for it).
 const TVM_FFI_CXX: u32 = 17;
+
+/// What clang is told beside that. Its releases know the CUDA toolkits before them, and take a newer one for the last of these.
+const CLANG: [&str; 5] = [
+    "-O3",
+    "-DNDEBUG",
+    "-fPIC",
+    "-Wno-unknown-cuda-version",
+    "-Wno-unknown-warning-option",
+];
 
 /// g++'s flags, before the user's own.
 pub fn cxx(variant: &Variant, row: &Row, table: &Table) -> Vec<String> {
@@ -64,6 +74,26 @@ pub fn nvcc(
                 format!("arch=compute_{sm},code=compute_{sm}"),
             ]);
         }
+    }
+    flags
+}
+
+/// clang's flags for CUDA sources, before the user's own: what nvcc's mean to it.
+pub fn clang(
+    variant: &Variant,
+    row: &Row,
+    table: &Table,
+    capabilities: &[Capability],
+) -> Vec<String> {
+    let mut flags = defines(variant, row, table);
+    if row.torch.is_some() {
+        flags.extend(["-DONNX_NAMESPACE=onnx_c2", "-DENABLE_FP8"].map(str::to_owned));
+    }
+    flags.extend(CLANG.map(str::to_owned));
+    flags.push(format!("-std=c++{}", standard(row, table)));
+    flags.push("--no-cuda-include-ptx=all".to_owned());
+    for capability in capabilities {
+        flags.extend(clang::architecture(&capability.sm(), capability.ptx));
     }
     flags
 }

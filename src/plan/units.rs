@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::headers::Headers;
 use super::{Namespace, PlanError, flags};
 use crate::kernel::{Capability, Kernel, Language, SectionBackend};
+use crate::matrix::clang;
 use crate::matrix::table::knows;
 use crate::matrix::{Row, Table, Variant};
 use crate::version::Version;
@@ -45,6 +46,9 @@ pub enum Driver {
     Gxx,
     #[serde(rename = "nvcc")]
     Nvcc,
+    /// Of CUDA sources alone.
+    #[serde(rename = "clang")]
+    Clang,
 }
 
 pub(super) fn components(
@@ -101,6 +105,7 @@ pub(super) fn components(
             }
         };
         capabilities.extend(own.iter().copied());
+        let own_flags = context.device_flags(&section.name, own_flags, notes);
         sections.push((section, own, own_flags));
     }
     let all: Vec<Capability> = capabilities.into_iter().collect();
@@ -118,7 +123,7 @@ pub(super) fn components(
             &section.include,
             section.units(),
             &section.cxx_flags,
-            own_flags,
+            &own_flags,
             own,
         )?);
     }
@@ -155,10 +160,12 @@ impl Context<'_> {
             of_headers = of_headers.max(self.headers.namespace(header)?);
         }
 
+        let clang = self.row.toolchain.contains_key("clang");
         let mut groups: BTreeMap<(Driver, Namespace), UnitGroup> = BTreeMap::new();
         for (source, language) in units {
             let namespace = self.headers.namespace(source)?.max(of_headers);
             let driver = match language {
+                Language::Cuda if clang => Driver::Clang,
                 Language::Cuda => Driver::Nvcc,
                 Language::C => Driver::Gcc,
                 _ => Driver::Gxx,
@@ -169,6 +176,10 @@ impl Context<'_> {
                     Driver::Gxx => (flags::cxx(self.variant, self.row, self.table), cxx_flags),
                     Driver::Nvcc => (
                         flags::nvcc(self.variant, self.row, self.table, &capabilities),
+                        device_flags,
+                    ),
+                    Driver::Clang => (
+                        flags::clang(self.variant, self.row, self.table, &capabilities),
                         device_flags,
                     ),
                 };
@@ -189,6 +200,28 @@ impl Context<'_> {
             units: groups.into_values().collect(),
             capabilities,
         })
+    }
+
+    /// A section's flags for its device code, as the compiler of the variant takes them. The matrix leaves out variants
+    /// whose compiler has nothing for one of them.
+    fn device_flags(
+        &self,
+        section: &str,
+        flags: &[String],
+        notes: &mut Vec<String>,
+    ) -> Vec<String> {
+        let clang = self.row.toolchain.contains_key("clang");
+        let Some(toolkit) = self.row.compute.as_ref().filter(|_| clang) else {
+            return flags.to_vec();
+        };
+        let translated = clang::translate(flags);
+        if !translated.left_out.is_empty() {
+            notes.push(format!(
+                "CUDA {toolkit}: kernel.{section} is compiled without {}, which clang has nothing for",
+                translated.left_out.join(", ")
+            ));
+        }
+        translated.flags
     }
 
     /// The capabilities that a section is compiled for with a toolkit: those it asks for, or the toolkit's default. The
