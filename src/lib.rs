@@ -1,6 +1,7 @@
 //! The library behind the `kernel-builder` program: from build.toml to Nix derivations. Its modules are the rooms that
 //! CONTRIBUTING.md describes, in the order a kernel passes through them.
 
+pub mod artifact;
 pub mod cli;
 pub mod commands;
 pub mod emit;
