@@ -1,6 +1,6 @@
 """Compares the built examples with torch on the GPU of this machine, on random inputs, and prints what was compared.
 
-Needs: examples/relu/build and examples/img2gray/build (`kernel-builder build`), torch and the `kernels` client.
+Needs: build/ of these examples (`kernel-builder build`), torch, the `kernels` client and apache-tvm-ffi.
 """
 
 from pathlib import Path
@@ -41,6 +41,21 @@ def main():
         image = torch.rand(shape, device="cuda")
         expected = (image * hundredths / 100).sum(1, keepdim=True)
         check(f"img2gray float32 {shape}", img2gray.img2gray(image), expected, 1e-6)
+
+    silu_and_mul = kernels.get_local_kernel(EXAMPLES / "silu-and-mul")
+    print(f"silu-and-mul: {Path(silu_and_mul.__file__).parent.name}")
+    for dtype, tolerance in ((torch.float32, 1e-6), (torch.float16, 2e-3), (torch.bfloat16, 2e-2)):
+        for shape in ((0,), (2,), (13, 17, 38), (1025, 4098)):
+            x = torch.rand(shape, device="cuda").sub(0.5).to(dtype)
+            gate, value = x.double().chunk(2, dim=-1)
+            expected = (torch.nn.functional.silu(gate) * value).to(dtype)
+            check(f"silu_and_mul {dtype} {shape}", silu_and_mul.silu_and_mul(x), expected, tolerance)
+
+    relu = kernels.get_local_kernel(EXAMPLES / "relu-tvm-ffi")
+    print(f"relu-tvm-ffi: {Path(relu.__file__).parent.name}")
+    for shape in ((0,), (1,), (257,), (1025, 1031), (64, 128, 1024)):
+        x = torch.randn(shape, device="cuda")
+        check(f"relu through tvm-ffi {shape}", relu.relu(x, torch.empty_like(x)), torch.relu(x), 0)
 
 
 main()

@@ -19,7 +19,7 @@ struct Example {
 }
 
 impl Example {
-    fn build(name: &str) -> Self {
+    fn copy(name: &str) -> Self {
         let example = Self {
             dir: tempfile::tempdir().expect("a temporary folder"),
         };
@@ -30,6 +30,11 @@ impl Example {
             std::fs::create_dir_all(target.parent().expect("a folder")).expect("create a folder");
             std::fs::copy(from.join(file), target).expect("copy a file");
         }
+        example
+    }
+
+    /// Builds some variants; all if none is named.
+    fn build(self, variants: &[&str]) -> Self {
         let store = std::env::var("NIX_REMOTE");
         assert!(
             store.is_ok_and(|store| !store.is_empty()),
@@ -37,8 +42,9 @@ impl Example {
         );
         run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
             .arg("build")
-            .arg(example.dir.path()));
-        example
+            .arg(self.dir.path())
+            .args(variants.iter().flat_map(|name| ["--variant", name])));
+        self
     }
 
     /// Names of what was built, sorted.
@@ -99,7 +105,7 @@ fn run(command: &mut Command) -> Output {
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn python_alone_builds_and_loads() {
-    let example = Example::build("silu-and-mul");
+    let example = Example::copy("silu-and-mul").build(&[]);
     let names = ["torch-cpu", "torch-cuda", "torch-rocm", "torch-xpu"];
     assert_eq!(example.built(), names);
     example.check_metadata();
@@ -117,12 +123,38 @@ assert torch.equal(cpu.silu_and_mul(x), cuda.silu_and_mul(x))
     run(example.python(None).args(["-c", check]));
 }
 
+/// A kernel that is compiled for some backends has Python alone for others: without a module that is not there.
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn a_backend_without_sections_gets_python_alone() {
+    let example = Example::copy("relu");
+    let path = example.dir.path().join("build.toml");
+    let text = std::fs::read_to_string(&path).expect("build.toml");
+    let backends = |list: &str| text.replace(r#"["cpu", "cuda"]"#, list);
+    std::fs::write(&path, backends(r#"["cpu", "cuda", "xpu", "cann"]"#)).expect("written");
+    let example = example.build(&["torch-xpu", "torch-npu"]);
+    assert_eq!(example.built(), ["torch-npu", "torch-xpu"]);
+    example.check_metadata();
+    let check = "\
+import json, pathlib
+builds = {path.name: path for path in pathlib.Path('build').iterdir()}
+for name, backend in {'torch-npu': 'cann', 'torch-xpu': 'xpu'}.items():
+    metadata = json.loads((builds[name] / 'metadata.json').read_text())
+    assert metadata['backend'] == {'type': backend}, metadata
+    assert metadata['id'].startswith(f'_relu_{backend}_'), metadata
+    ops = (builds[name] / '_ops.py').read_text()
+    assert metadata['id'] in ops and 'from . import' not in ops, ops
+    assert not list(builds[name].glob('*.so'))
+";
+    run(example.python(None).args(["-c", check]));
+}
+
 /// The library is built with the oldest tvm-ffi that it may meet, and its ABI is kept since: it loads with that release
 /// and with the newest.
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn a_tvm_ffi_kernel_builds_and_loads_with_old_and_new_tvm_ffi() {
-    let example = Example::build("relu-tvm-ffi");
+    let example = Example::copy("relu-tvm-ffi").build(&[]);
     let names = ["tvm-ffi01-cpu-x86_64-linux", "tvm-ffi01-cu130-x86_64-linux"];
     assert_eq!(example.built(), names);
     example.check_metadata();
