@@ -12,6 +12,7 @@ use crate::library;
 use crate::matrix::Variant;
 use crate::nix::{Built, Limits, Nix, name_of};
 use crate::pins::cache;
+use crate::pins::fetch::{Options, missing};
 
 /// Memory that a compilation may need: nvcc with torch's headers takes 2.7 GB.
 const BYTES_PER_JOB: u64 = 3 << 30;
@@ -21,12 +22,16 @@ pub fn run(
     names: &[String],
     max_jobs: Option<u16>,
     cores: u16,
+    offline: bool,
     print_logs: bool,
 ) -> Result<(), CommandError> {
     let start = Instant::now();
     let prepared = prepare(path)?;
     let variants = prepared.select(names)?;
-    let nix = Nix::find()?;
+    let mut nix = Nix::find()?;
+    if offline {
+        nix.stay_offline();
+    }
     let output = prepared.kernel.root.join("build");
     for variant in &variants {
         check_replaceable(&output.join(&variant.name))?;
@@ -61,12 +66,17 @@ pub fn run(
             .iter()
             .map(|derivation| name_of(derivation))
             .collect();
-        let wanted: Vec<_> = fetch::wanted(&nix, &variants)?
+        let wanted: Vec<_> = missing(&nix, &fetch::pins(&nix, &variants)?)
+            .map_err(|error| CommandError::Pins(vec![error]))?
             .into_iter()
             .filter(|missing| needed.contains(missing.pin.store_name().as_str()))
             .collect();
         if !wanted.is_empty() {
-            fetch::bring(&nix, &wanted)?;
+            let options = Options {
+                offline,
+                ..Options::default()
+            };
+            fetch::bring(&nix, &wanted, &options)?;
             planned = nix.to_build(&derivations)?;
         }
     }
