@@ -9,6 +9,10 @@ use crate::matrix::Profile;
 const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the kernel's files are wrong, 2 wrong usage, 3 the environment \
 (Nix missing, download failed, disk full).";
 
+const FETCH: &str = "Files come from --from, the download cache (KERNEL_BUILDER_CACHE), the machine's own pip and apt, \
+and the URLs of vendors, in this order. A download that brings nothing for KERNEL_BUILDER_STALL_SECONDS (30) is tried again \
+from where it was; a killed fetch goes on where it ended.";
+
 /// Builds PyTorch kernels for every torch, compute toolkit and CPU from one build.toml.
 #[derive(Debug, Parser)]
 #[command(version, after_help = EXIT_CODES)]
@@ -31,6 +35,9 @@ pub enum Command {
         /// Cores that one compilation may use
         #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
         cores: u16,
+        /// Use no network: fail if something would have to be downloaded
+        #[arg(long)]
+        offline: bool,
         /// Print every line that compilers print
         #[arg(short = 'L', long)]
         print_build_logs: bool,
@@ -52,11 +59,24 @@ pub enum Command {
         code: Option<String>,
     },
     /// Bring the toolchains of a kernel's variants into the Nix store
+    #[command(after_help = FETCH)]
     Fetch {
         #[command(flatten)]
         kernel: KernelDir,
         #[command(flatten)]
         variants: Variants,
+        /// Use no network: only the store, the download cache and --from
+        #[arg(long)]
+        offline: bool,
+        /// Take files from a folder that --to wrote, before any other source
+        #[arg(long, value_name = "DIR")]
+        from: Option<Utf8PathBuf>,
+        /// Also write all files to a folder, for a machine without a network
+        #[arg(long, value_name = "DIR")]
+        to: Option<Utf8PathBuf>,
+        /// Print what was done as JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Write build.nix, from which Nix builds
     Generate {

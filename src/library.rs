@@ -1,6 +1,7 @@
 //! The Nix library inside this program: lib/, nix/ and what they read of templates/, so that a single binary builds
 //! kernels. Not the Nix code itself.
 
+use std::borrow::Cow;
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -13,11 +14,22 @@ static PARTS: [(&str, Dir<'_>); 3] = [
     ("templates", include_dir!("$CARGO_MANIFEST_DIR/templates")),
 ];
 
+/// A folder to use instead, for those who work on the library: `$KERNEL_BUILDER_LIBRARY`.
+fn other() -> Option<Utf8PathBuf> {
+    let folder = std::env::var("KERNEL_BUILDER_LIBRARY").ok()?;
+    (!folder.is_empty()).then(|| folder.into())
+}
+
 /// A file of the library by its path in the repository, e.g. `nix/pins/x86_64-linux/seed.json`.
-pub fn text(path: &str) -> Option<&'static str> {
+pub fn text(path: &str) -> Option<Cow<'static, str>> {
+    if let Some(folder) = other() {
+        return std::fs::read_to_string(folder.join(path))
+            .ok()
+            .map(Cow::Owned);
+    }
     let (part, rest) = path.split_once('/')?;
     let (_, dir) = PARTS.iter().find(|(name, _)| *name == part)?;
-    dir.get_file(rest)?.contents_utf8()
+    dir.get_file(rest)?.contents_utf8().map(Cow::Borrowed)
 }
 
 /// Every file of the library: its path in the repository and its content, in a fixed order.
@@ -49,6 +61,9 @@ pub fn files() -> Vec<(Utf8PathBuf, &'static [u8])> {
 /// # Errors
 /// Those of the file system.
 pub fn unpack(cache: &Utf8Path) -> io::Result<Utf8PathBuf> {
+    if let Some(folder) = other() {
+        return camino::absolute_utf8(folder);
+    }
     let files = files();
     let mut hash = Sha256::new();
     for (path, content) in &files {

@@ -14,18 +14,23 @@ use crate::matrix::Variant;
 use crate::nix::schedule::{Cost, Costs, Unit};
 use crate::nix::{Built, Limits, Nix, Work, name_of};
 use crate::pins::cache;
+use crate::pins::fetch::{Options, missing};
 
 pub fn run(
     path: &Utf8Path,
     names: &[String],
     max_jobs: Option<u16>,
     cores: u16,
+    offline: bool,
     print_logs: bool,
 ) -> Result<(), CommandError> {
     let start = Instant::now();
     let prepared = prepare(path)?;
     let variants = prepared.select(names)?;
-    let nix = Nix::find()?;
+    let mut nix = Nix::find()?;
+    if offline {
+        nix.stay_offline();
+    }
     let output = prepared.kernel.root.join("build");
     for variant in &variants {
         check_replaceable(&output.join(&variant.name))?;
@@ -66,12 +71,17 @@ pub fn run(
             .iter()
             .map(|derivation| name_of(derivation))
             .collect();
-        let missing: Vec<_> = fetch::wanted(&nix, &variants)?
+        let absent: Vec<_> = missing(&nix, &fetch::pins(&nix, &variants)?)
+            .map_err(|error| CommandError::Pins(vec![error]))?
             .into_iter()
             .filter(|missing| needed.contains(missing.pin.store_name().as_str()))
             .collect();
-        if !missing.is_empty() {
-            fetch::bring(&nix, &missing)?;
+        if !absent.is_empty() {
+            let options = Options {
+                offline,
+                ..Options::default()
+            };
+            fetch::bring(&nix, &absent, &options)?;
             planned = nix.to_build(&derivations)?;
         }
     }

@@ -3,29 +3,107 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8Path;
+use serde::Serialize;
 
 use super::prepare::{prepare, system};
-use super::{CommandError, print};
+use super::{CommandError, count, print};
 use crate::library;
 use crate::matrix::Variant;
 use crate::nix::Nix;
-use crate::pins::fetch::{Missing, download_size, fetch, missing};
+use crate::pins::carry::{self, Folder};
+use crate::pins::fetch::{
+    Options, Placed, check_offline, disk_size, download_size, fetch, missing, place,
+};
+use crate::pins::space::{self, megabytes};
 use crate::pins::{cache, pins_of};
 
-pub fn run(path: &Utf8Path, names: &[String]) -> Result<(), CommandError> {
-    let prepared = prepare(path)?;
-    let variants = prepared.select(names)?;
-    let nix = Nix::find()?;
-    let wanted = wanted(&nix, &variants)?;
-    if wanted.is_empty() {
-        return print("every file of the toolchains is in the store\n");
-    }
-    bring(&nix, &wanted)?;
-    print(&format!("{} files are in the store\n", wanted.len()))
+/// What `--json` prints. Sizes are bytes.
+#[derive(Serialize)]
+struct Report<'a> {
+    /// Files that were in the store already.
+    present: usize,
+    /// Store names of files that were brought.
+    fetched: Vec<String>,
+    downloaded: u64,
+    /// What `--to` did.
+    written: Option<Written<'a>>,
 }
 
-/// Pins of some variants that the store does not have.
-pub fn wanted(nix: &Nix, variants: &[&Variant]) -> Result<Vec<Missing>, CommandError> {
+#[derive(Serialize)]
+struct Written<'a> {
+    folder: &'a Utf8Path,
+    files: usize,
+    /// Those that were not there already.
+    new: usize,
+}
+
+pub fn run(
+    path: &Utf8Path,
+    names: &[String],
+    offline: bool,
+    from: Option<&Utf8Path>,
+    to: Option<&Utf8Path>,
+    json: bool,
+) -> Result<(), CommandError> {
+    let prepared = prepare(path)?;
+    let variants = prepared.select(names)?;
+    let failed = |error| CommandError::Pins(vec![error]);
+    let options = Options {
+        offline,
+        from: from.map(Folder::open).transpose().map_err(failed)?,
+    };
+    let mut nix = Nix::find()?;
+    if offline {
+        nix.stay_offline();
+    }
+    let pins = pins(&nix, &variants)?;
+    let wanted = missing(&nix, &pins).map_err(failed)?;
+    let downloaded = if wanted.is_empty() {
+        0
+    } else {
+        bring(&nix, &wanted, &options)?
+    };
+    let written = match to {
+        Some(folder) => {
+            space::check(&[(folder, carry::size(folder, &pins))]).map_err(CommandError::Pins)?;
+            Some(Written {
+                folder,
+                files: pins.len(),
+                new: carry::write(&nix, &pins, folder).map_err(failed)?,
+            })
+        }
+        None => None,
+    };
+
+    let report = Report {
+        present: pins.len() - wanted.len(),
+        fetched: wanted
+            .iter()
+            .map(|placed| placed.pin.store_name())
+            .collect(),
+        downloaded,
+        written,
+    };
+    if json {
+        let text = serde_json::to_string_pretty(&report).unwrap_or_default();
+        return print(&(text + "\n"));
+    }
+    let mut text = match report.fetched.len() {
+        0 => "every file of the toolchains is in the store\n".to_owned(),
+        files => format!(
+            "{} in the store, {} downloaded\n",
+            count(files, "new file"),
+            megabytes(downloaded)
+        ),
+    };
+    if let Some(Written { folder, files, new }) = report.written {
+        text += &format!("{} in {folder}, {new} of them new\n", count(files, "file"));
+    }
+    print(&text)
+}
+
+/// The pins of some variants, each once.
+pub fn pins(nix: &Nix, variants: &[&Variant]) -> Result<Vec<Placed>, CommandError> {
     let library = library::unpack(&cache::dir()).map_err(|source| CommandError::Io {
         action: "unpack the Nix library into the cache".to_owned(),
         source,
@@ -40,22 +118,44 @@ pub fn wanted(nix: &Nix, variants: &[&Variant]) -> Result<Vec<Missing>, CommandE
         };
         by_system.entry(system).or_default().extend(families);
     }
-    let mut wanted = Vec::new();
+    // Systems may share files.
+    let mut pins = BTreeMap::new();
     for (system, families) in by_system {
         let families: Vec<String> = families.into_iter().collect();
-        let result = pins_of(system, &families)
-            .and_then(|pins| missing(nix, &library, system, &families, &pins));
-        wanted.extend(result.map_err(|error| CommandError::Pins(vec![error]))?);
+        let placed = pins_of(system, &families)
+            .and_then(|pins| place(nix, &library, system, &families, pins))
+            .map_err(|error| CommandError::Pins(vec![error]))?;
+        pins.extend(
+            placed
+                .into_iter()
+                .map(|placed| ((placed.pin.store_name(), placed.path.clone()), placed)),
+        );
     }
-    Ok(wanted)
+    Ok(pins.into_values().collect())
 }
 
-/// Fetches, after saying how much.
-pub fn bring(nix: &Nix, wanted: &[Missing]) -> Result<(), CommandError> {
-    let megabytes = download_size(wanted) as f64 / 1e6;
+/// Fetches, after saying how much and checking that there is room; returns how many bytes were downloaded.
+pub fn bring(nix: &Nix, wanted: &[Placed], options: &Options) -> Result<u64, CommandError> {
+    check_offline(wanted, options).map_err(|error| CommandError::Pins(vec![error]))?;
+    let unknown = wanted
+        .iter()
+        .filter(|placed| placed.pin.download_size().is_none());
+    let unknown = match unknown.count() {
+        0 => String::new(),
+        files => format!(" and {} of unknown size", count(files, "file")),
+    };
     anstream::eprintln!(
-        "fetching {} files, {megabytes:.0} MB to download",
-        wanted.len()
+        "fetching {}: {}{unknown} to download, {} in the store",
+        count(wanted.len(), "file"),
+        megabytes(download_size(wanted, options)),
+        megabytes(wanted.iter().map(|placed| placed.pin.store_size()).sum())
     );
-    fetch(nix, wanted).map_err(CommandError::Pins)
+    let sizes = disk_size(nix, wanted, options);
+    let sizes: Vec<(&Utf8Path, u64)> = sizes
+        .iter()
+        .map(|(folder, bytes)| (folder.as_path(), *bytes))
+        .collect();
+    space::check(&sizes)
+        .and_then(|()| fetch(nix, wanted, options))
+        .map_err(CommandError::Pins)
 }

@@ -36,7 +36,7 @@ pub fn run(options: &Options) -> Result<(), CommandError> {
         None => {
             let all = all_families().map_err(RefreshError::from)?;
             let text = library::text(spec::PATH).unwrap_or_default();
-            (select(all, matrix::table(), options)?, Spec::parse(text)?)
+            (select(all, matrix::table(), options)?, Spec::parse(&text)?)
         }
     };
     let nix = options.deep.then(Nix::find).transpose()?;

@@ -6,10 +6,11 @@ pub mod memory;
 mod progress;
 pub mod schedule;
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use miette::Diagnostic;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
@@ -226,32 +227,68 @@ impl Nix {
 
     /// Copies a store path out of the store, to a path that does not exist yet.
     pub fn export(&self, path: &str, target: &Utf8Path) -> Result<(), NixError> {
-        let action = "copy a result out";
-        let failed = |source| NixError::Start {
-            program: "nix-store",
-            source,
-        };
-        // NB: not `nix-store --dump`, which reads a path of the file system: a store may lie elsewhere.
-        let mut dump = self.nix_command();
-        let mut dump = dump
-            .args(["store", "dump-path", path])
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(failed)?;
+        let mut dump = self.dump_command(path);
+        let mut dump = dump.stdout(Stdio::piped()).spawn().map_err(not_started)?;
         let mut restore = self.store_command();
         restore.args(["--restore", target.as_str()]);
         if let Some(archive) = dump.stdout.take() {
             restore.stdin(archive);
         }
-        let restored = restore.output().map_err(failed)?;
-        let dumped = dump.wait().map_err(failed)?;
-        if dumped.success() && restored.status.success() {
-            return Ok(());
+        let restored = restore.output().map_err(not_started)?;
+        let dumped = dump.wait().map_err(not_started)?;
+        if dumped.success() {
+            successful(&restored, "copy a path out")
+        } else {
+            Err(NixError::Store {
+                action: "copy a path out",
+                why: words(&restored),
+            })
         }
-        Err(NixError::Store {
-            action,
-            why: words(&restored),
-        })
+    }
+
+    /// Writes a store path to a file in Nix's archive format.
+    pub fn dump(&self, path: &str, file: &Utf8Path) -> Result<(), NixError> {
+        let output = File::create(file).map_err(not_started)?;
+        let dumped = self.dump_command(path).stdout(output).output();
+        successful(&dumped.map_err(not_started)?, "copy a path out")
+    }
+
+    /// Unpacks a file in Nix's archive format to a path that does not exist yet.
+    pub fn restore(&self, file: &Utf8Path, target: &Utf8Path) -> Result<(), NixError> {
+        let mut command = self.store_command();
+        command.args(["--restore", target.as_str()]);
+        command.stdin(File::open(file).map_err(not_started)?);
+        successful(&command.output().map_err(not_started)?, "unpack an archive")
+    }
+
+    // NB: not `nix-store --dump`, which reads a path of the file system: a store may lie elsewhere.
+    fn dump_command(&self, path: &str) -> Command {
+        let mut command = self.nix_command();
+        command.args(["store", "dump-path", path]);
+        command
+    }
+
+    /// Uses nothing of the network from now on.
+    pub fn stay_offline(&mut self) {
+        self.substituters = Some(String::new());
+    }
+
+    /// The folder of the store on this machine; nothing for one on another machine.
+    pub fn store_folder(&self) -> Option<Utf8PathBuf> {
+        let variable = |name| std::env::var(name).unwrap_or_default();
+        let remote = variable("NIX_REMOTE");
+        match remote.as_str() {
+            "" | "auto" | "daemon" | "local" => {
+                let folder = variable("NIX_STORE_DIR");
+                Some(if folder.is_empty() {
+                    "/nix/store".into()
+                } else {
+                    folder.into()
+                })
+            }
+            root if root.starts_with('/') => Some(Utf8Path::new(root).join("nix/store")),
+            _ => None,
+        }
     }
 
     fn store_command(&self) -> Command {
@@ -317,6 +354,23 @@ pub fn name_of(path: &str) -> &str {
     let base = path.rsplit('/').next().unwrap_or(path);
     let name = base.split_once('-').map_or(base, |(_, name)| name);
     name.strip_suffix(".drv").unwrap_or(name)
+}
+
+fn not_started(source: std::io::Error) -> NixError {
+    NixError::Start {
+        program: "nix-store",
+        source,
+    }
+}
+
+fn successful(output: &Output, action: &'static str) -> Result<(), NixError> {
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(NixError::Store {
+        action,
+        why: words(output),
+    })
 }
 
 fn words(output: &Output) -> String {

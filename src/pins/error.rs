@@ -54,6 +54,38 @@ pub enum PinError {
         help: &'static str,
     },
 
+    #[error("these files are neither in the store nor in the download cache:{list}")]
+    #[diagnostic(
+        code(pins::offline),
+        help(
+            "on a machine with a network, `kernel-builder fetch --to DIR` writes them to a folder; bring it here and run \
+             `kernel-builder fetch --from DIR`"
+        )
+    )]
+    Offline { list: String },
+
+    #[error("failed to use the folder {dir}: {why}")]
+    #[diagnostic(code(pins::folder), help("{help}"))]
+    Folder {
+        dir: Utf8PathBuf,
+        why: String,
+        help: &'static str,
+    },
+
+    #[error("there is too little room in {folders}: {needed} are needed, {free} are free")]
+    #[diagnostic(
+        code(pins::space),
+        help(
+            "free some space; KERNEL_BUILDER_CACHE moves the download cache, `nix-collect-garbage` removes what nothing \
+             in the store refers to"
+        )
+    )]
+    Space {
+        folders: String,
+        needed: String,
+        free: String,
+    },
+
     #[error("failed to {action} {path}")]
     #[diagnostic(code(pins::io), help("check free space and permissions there"))]
     Io {

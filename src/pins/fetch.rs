@@ -11,60 +11,116 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::carry::Folder;
 use super::http::RECEIVED;
 use super::sources::Sources;
+use super::space::megabytes;
 use super::{Archive, Kind, Pin, PinError, Tree, cache, tree};
 use crate::nix::Nix;
 
 /// Downloads at a time. NB: more does not help one index and is unfriendly to it.
 const WORKERS: usize = 4;
 
-/// A pin that is not in the store, with the path that it will have there.
+/// A pin, with the path that it has in the store.
 #[derive(Clone, Debug)]
-pub struct Missing {
+pub struct Placed {
     pub pin: Pin,
     pub path: String,
 }
 
-/// Those of some pins that are not in the store. `library` is where the Nix library lies.
+/// How files are had.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// Without a network.
+    pub offline: bool,
+    /// From this folder, as far as it has them.
+    pub from: Option<Folder>,
+}
+
+/// Some pins with their paths. `library` is where the Nix library lies.
 ///
 /// # Errors
 /// Nix's.
-pub fn missing(
+pub fn place(
     nix: &Nix,
     library: &Utf8Path,
     system: &str,
     families: &[String],
-    pins: &BTreeMap<String, Pin>,
-) -> Result<Vec<Missing>, PinError> {
+    pins: BTreeMap<String, Pin>,
+) -> Result<Vec<Placed>, PinError> {
     let arguments = [("system", system), ("families", &families.join(" "))];
     let answer = nix.evaluate(&library.join("nix/cli-pins.nix"), "paths", &arguments)?;
-    let paths: BTreeMap<&String, &str> = answer
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter_map(|(name, path)| Some((name, path.as_str()?)))
-        .collect();
-    let wanted: Vec<String> = paths.values().map(|path| (*path).to_owned()).collect();
-    let invalid = nix.invalid(&wanted)?;
+    let path = |name: &str| answer[name].as_str().map(str::to_owned);
     Ok(pins
-        .iter()
+        .into_iter()
         .filter_map(|(name, pin)| {
-            Some(Missing {
-                pin: pin.clone(),
-                path: (*paths.get(name)?).to_owned(),
+            Some(Placed {
+                pin,
+                path: path(&name)?,
             })
         })
-        .filter(|missing| invalid.contains(&missing.path))
         .collect())
 }
 
+/// Those of some pins that are not in the store.
+///
+/// # Errors
+/// Nix's.
+pub fn missing(nix: &Nix, pins: &[Placed]) -> Result<Vec<Placed>, PinError> {
+    let paths: Vec<String> = pins.iter().map(|placed| placed.path.clone()).collect();
+    let invalid = nix.invalid(&paths)?;
+    let missing = pins.iter().filter(|placed| invalid.contains(&placed.path));
+    Ok(missing.cloned().collect())
+}
+
 /// Bytes that fetching some pins downloads, less what an earlier run left in the cache.
-pub fn download_size(missing: &[Missing]) -> u64 {
+pub fn download_size(missing: &[Placed], options: &Options) -> u64 {
     missing
         .iter()
+        .filter(|missing| !options.has(&missing.pin))
         .map(|missing| to_download(&missing.pin))
         .sum()
+}
+
+impl Options {
+    fn has(&self, pin: &Pin) -> bool {
+        self.from.as_ref().is_some_and(|folder| folder.has(pin))
+    }
+}
+
+/// Bytes that fetching some pins adds to disks, by folder.
+pub fn disk_size(nix: &Nix, missing: &[Placed], options: &Options) -> Vec<(Utf8PathBuf, u64)> {
+    let trees = missing
+        .iter()
+        .filter(|missing| matches!(missing.pin, Pin::Tree(_)));
+    let unpacked: u64 = trees.map(|missing| missing.pin.store_size()).sum();
+    let cache = download_size(missing, options) + unpacked;
+    let store = missing.iter().map(|missing| missing.pin.store_size()).sum();
+    let mut sizes = vec![(cache::dir(), cache)];
+    sizes.extend(nix.store_folder().map(|folder| (folder, store)));
+    sizes
+}
+
+/// Refuses what cannot be had without a network, where there is none.
+///
+/// # Errors
+/// `PinError::Offline` with a list.
+pub fn check_offline(missing: &[Placed], options: &Options) -> Result<(), PinError> {
+    let cached = |archive: &&Archive| cache::path(archive).exists();
+    let list: Vec<String> = missing
+        .iter()
+        .filter(|missing| !options.has(&missing.pin) && !missing.pin.archives().iter().all(cached))
+        .map(|missing| {
+            let size = megabytes(missing.pin.download_size().unwrap_or_default());
+            format!("\n  {} ({size})", missing.pin.store_name())
+        })
+        .collect();
+    if options.offline && !list.is_empty() {
+        return Err(PinError::Offline {
+            list: list.concat(),
+        });
+    }
+    Ok(())
 }
 
 fn to_download(pin: &Pin) -> u64 {
@@ -81,26 +137,33 @@ fn to_download(pin: &Pin) -> u64 {
     }
 }
 
-/// Fetches pins into the store. Every pin is tried, whatever happens to the others.
+/// Fetches pins into the store and returns how many bytes came over the network. Every pin is tried, whatever happens to
+/// the others.
 ///
 /// # Errors
 /// One for each pin that could not be had.
-pub fn fetch(nix: &Nix, missing: &[Missing]) -> Result<(), Vec<PinError>> {
+pub fn fetch(nix: &Nix, missing: &[Placed], options: &Options) -> Result<u64, Vec<PinError>> {
     if missing.is_empty() {
-        return Ok(());
+        return Ok(0);
     }
-    let bar =
-        ProgressBar::with_draw_target(Some(download_size(missing)), ProgressDrawTarget::stderr());
+    let bar = ProgressBar::with_draw_target(
+        Some(download_size(missing, options)),
+        ProgressDrawTarget::stderr(),
+    );
     if let Ok(style) =
         ProgressStyle::with_template("{bar:24} {bytes}/{total_bytes} {bytes_per_sec}, {eta} left")
     {
         bar.set_style(style);
     }
+    let archives: Vec<&Archive> = missing
+        .iter()
+        .flat_map(|item| item.pin.archives())
+        .collect();
     let run = Run::open(&bar)
-        .and_then(|run| run.sources.recover(&archives(missing)).map(|()| run))
+        .and_then(|run| run.sources.recover(&archives).map(|()| run))
         .map_err(|error| vec![error])?;
 
-    let tasks = Mutex::new(tasks(missing));
+    let tasks = Mutex::new(tasks(missing, options));
     let errors = Mutex::new(Vec::new());
     let running = Mutex::new(WORKERS);
     let before = RECEIVED.load(Ordering::Relaxed);
@@ -124,36 +187,30 @@ pub fn fetch(nix: &Nix, missing: &[Missing]) -> Result<(), Vec<PinError>> {
     bar.finish_and_clear();
     let errors = errors.into_inner().unwrap_or_else(PoisonError::into_inner);
     if errors.is_empty() {
-        Ok(())
+        Ok(RECEIVED.load(Ordering::Relaxed) - before)
     } else {
         Err(errors)
     }
 }
 
-/// Every archive that some pins may need.
-fn archives(missing: &[Missing]) -> Vec<&Archive> {
-    missing
-        .iter()
-        .flat_map(|missing| match &missing.pin {
-            Pin::Archive(archive) => vec![archive],
-            Pin::Tree(tree) => tree.sources.iter().map(|source| &source.archive).collect(),
-        })
-        .collect()
-}
-
 /// What one worker does at a time.
 enum Task<'a> {
-    Debs(Vec<(&'a Archive, &'a Missing)>),
-    Archive(&'a Archive, &'a Missing),
-    Tree(&'a Tree, &'a Missing),
+    Carried(&'a Folder, &'a Placed),
+    Debs(Vec<(&'a Archive, &'a Placed)>),
+    Archive(&'a Archive, &'a Placed),
+    Tree(&'a Tree, &'a Placed),
 }
 
 /// The longest downloads first.
-fn tasks(missing: &[Missing]) -> VecDeque<Task<'_>> {
+fn tasks<'a>(missing: &'a [Placed], options: &'a Options) -> VecDeque<Task<'a>> {
     let mut debs = Vec::new();
     let mut others = Vec::new();
     for item in missing {
         let size = item.pin.download_size().unwrap_or_default();
+        if let Some(folder) = options.from.as_ref().filter(|folder| folder.has(&item.pin)) {
+            others.push((size, Task::Carried(folder, item)));
+            continue;
+        }
         match &item.pin {
             Pin::Archive(archive) if archive.kind == Kind::Deb => debs.push((archive, item)),
             Pin::Archive(archive) => others.push((size, Task::Archive(archive, item))),
@@ -170,12 +227,15 @@ fn tasks(missing: &[Missing]) -> VecDeque<Task<'_>> {
 
 /// Does a task, in a folder of its own; returns what went wrong.
 fn perform(nix: &Nix, task: &Task<'_>, sources: &Sources, dir: &Utf8Path) -> Vec<PinError> {
-    let archive = |archive: &Archive, missing: &Missing| {
+    let archive = |archive: &Archive, missing: &Placed| {
         empty(dir)?;
         sources.alone(archive, || sources.archive(archive))?;
         add_archive(nix, archive, missing, dir)
     };
     let results = match task {
+        Task::Carried(folder, missing) => {
+            vec![empty(dir).and_then(|()| folder.add(nix, missing, dir))]
+        }
         Task::Debs(debs) => {
             sources.debs(&debs.iter().map(|(deb, _)| *deb).collect::<Vec<_>>());
             debs.iter()
@@ -199,7 +259,7 @@ pub(super) fn empty(dir: &Utf8Path) -> Result<(), PinError> {
 fn add_tree(
     nix: &Nix,
     tree: &Tree,
-    missing: &Missing,
+    missing: &Placed,
     sources: &Sources,
     dir: &Utf8Path,
 ) -> Result<(), PinError> {
@@ -248,7 +308,7 @@ pub(super) fn remove_parts(archive: &Archive) -> Result<(), PinError> {
 fn add_archive(
     nix: &Nix,
     archive: &Archive,
-    missing: &Missing,
+    missing: &Placed,
     dir: &Utf8Path,
 ) -> Result<(), PinError> {
     let cached = cache::path(archive);

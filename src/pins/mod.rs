@@ -3,6 +3,7 @@
 
 pub mod apt;
 pub mod cache;
+pub mod carry;
 pub mod error;
 pub mod fetch;
 pub mod http;
@@ -11,6 +12,7 @@ pub mod ranges;
 pub mod refresh;
 pub mod simple;
 pub mod sources;
+pub mod space;
 pub mod tree;
 pub mod verify;
 
@@ -144,6 +146,22 @@ impl Pin {
             Pin::Tree(tree) => Some(tree.download.unwrap_or(tree.size)),
         }
     }
+
+    /// Bytes in the store, as far as they are known.
+    pub fn store_size(&self) -> u64 {
+        match self {
+            Pin::Archive(archive) => archive.size.unwrap_or_default(),
+            Pin::Tree(tree) => tree.size,
+        }
+    }
+
+    /// The archives that it is made of.
+    pub fn archives(&self) -> Vec<&Archive> {
+        match self {
+            Pin::Archive(archive) => vec![archive],
+            Pin::Tree(tree) => tree.sources.iter().map(|source| &source.archive).collect(),
+        }
+    }
 }
 
 /// Every family of this program: the system and the family.
@@ -180,7 +198,7 @@ pub fn pins_of(system: &str, families: &[String]) -> Result<BTreeMap<String, Pin
             path: path.clone(),
             why: "no such file".to_owned(),
         })?;
-        let family: Family = serde_json::from_str(text).map_err(|source| PinError::Family {
+        let family: Family = serde_json::from_str(&text).map_err(|source| PinError::Family {
             path: path.clone(),
             why: source.to_string(),
         })?;

@@ -77,27 +77,27 @@ impl Sources {
         let mut tried = Vec::new();
         match archive.kind {
             Kind::Wheel => {
-                let (indexed, foreign) = self.from_index(archive);
+                let (indexed, foreign) = self.ask_index(archive);
                 match indexed {
                     Ok(path) => return Ok(path),
                     Err(error) => tried.push(("pip's index".to_owned(), error)),
                 }
                 // pip would fetch the same file again.
                 if !foreign {
-                    match self.from_pip(archive) {
+                    match self.ask_pip(archive) {
                         Ok(path) => return Ok(path),
                         Err(error) => tried.push(("pip".to_owned(), error)),
                     }
                 }
             }
-            Kind::Deb => match self.from_apt(&[archive]) {
+            Kind::Deb => match self.ask_apt(&[archive]) {
                 Ok(()) => return Ok(cached),
                 Err(error) => tried.push(("apt".to_owned(), error)),
             },
             Kind::Rpm | Kind::File => {}
         }
         for url in &archive.urls {
-            match self.from_url(archive, url) {
+            match self.ask_url(archive, url) {
                 Ok(path) => return Ok(path),
                 Err(error) => tried.push((without_password(url), error)),
             }
@@ -115,7 +115,7 @@ impl Sources {
             .collect();
         if !absent.is_empty() {
             // What failed is tried, and reported, one by one.
-            let _ = self.from_apt(&absent);
+            let _ = self.ask_apt(&absent);
         }
     }
 
@@ -180,18 +180,18 @@ impl Sources {
 
     /// From pip's index, but without pip, which cannot go on where it ended. Also tells whether the index has another
     /// file of that name.
-    fn from_index(&self, archive: &Archive) -> (Result<Utf8PathBuf, PinError>, bool) {
+    fn ask_index(&self, archive: &Archive) -> (Result<Utf8PathBuf, PinError>, bool) {
         let indexes = match self.indexes() {
             Ok(indexes) => indexes,
             Err(error) => return (Err(download(archive, error.why())), false),
         };
         match indexes.find(archive) {
-            Ok(url) => self.from(&indexes.client, archive, &url),
+            Ok(url) => self.ask(&indexes.client, archive, &url),
             Err(why) => (Err(download(archive, why)), false),
         }
     }
 
-    fn from_pip(&self, archive: &Archive) -> Result<Utf8PathBuf, PinError> {
+    fn ask_pip(&self, archive: &Archive) -> Result<Utf8PathBuf, PinError> {
         let dir = self.incoming.join("pip").join(&archive.sha256);
         std::fs::create_dir_all(&dir).map_err(PinError::io("create", &dir))?;
         pip::download(archive, &dir)?;
@@ -200,7 +200,7 @@ impl Sources {
         Ok(path)
     }
 
-    fn from_apt(&self, archives: &[&Archive]) -> Result<(), PinError> {
+    fn ask_apt(&self, archives: &[&Archive]) -> Result<(), PinError> {
         let dir = self.incoming.join("apt");
         let result = apt::download(archives, &dir);
         // Some may be there although others are not.
@@ -216,16 +216,16 @@ impl Sources {
         result
     }
 
-    fn from_url(&self, archive: &Archive, url: &str) -> Result<Utf8PathBuf, PinError> {
+    fn ask_url(&self, archive: &Archive, url: &str) -> Result<Utf8PathBuf, PinError> {
         let client = self.urls.get_or_init(|| Client::new(None, None));
         match client {
-            Ok(client) => self.from(client, archive, url).0,
+            Ok(client) => self.ask(client, archive, url).0,
             Err(why) => Err(download(archive, why.clone())),
         }
     }
 
     /// From one URL. Also tells whether another file than the pinned one is there.
-    fn from(
+    fn ask(
         &self,
         client: &Client,
         archive: &Archive,

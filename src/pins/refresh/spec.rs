@@ -332,7 +332,7 @@ mod tests {
 
     fn spec() -> Spec {
         let text = crate::library::text(PATH).expect("the file is part of the program");
-        Spec::parse(text).expect("the file can be read")
+        Spec::parse(&text).expect("the file can be read")
     }
 
     #[test]

@@ -1,0 +1,188 @@
+//! A folder that carries pins to a machine without a network: `<sha256>-<store name>` for each archive, with `.nar` for
+//! each tree (Nix's archive format, whose hash is the tree's), so that `sha256sum` can check all of them; index.json lists
+//! them.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+
+use super::fetch::Placed;
+use super::{Pin, PinError, cache};
+use crate::nix::Nix;
+
+const INDEX: &str = "index.json";
+const FORMAT: u32 = 1;
+
+#[derive(Debug, Deserialize, Serialize)]
+struct Index {
+    format: u32,
+    /// By file name.
+    files: BTreeMap<String, Entry>,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+struct Entry {
+    /// In the store.
+    name: String,
+    sha256: String,
+}
+
+/// A folder that `write` made.
+#[derive(Debug)]
+pub struct Folder {
+    dir: Utf8PathBuf,
+}
+
+impl Folder {
+    /// # Errors
+    /// `PinError::Folder` where there is none.
+    pub fn open(dir: &Utf8Path) -> Result<Self, PinError> {
+        match index(dir)? {
+            Some(_) => Ok(Self {
+                dir: dir.to_owned(),
+            }),
+            None => Err(PinError::Folder {
+                dir: dir.to_owned(),
+                why: format!("there is no {INDEX} in it"),
+                help: "give the folder that `kernel-builder fetch --to` wrote",
+            }),
+        }
+    }
+
+    /// Whether a pin lies in it.
+    pub fn has(&self, pin: &Pin) -> bool {
+        self.dir.join(file_name(pin)).exists()
+    }
+
+    /// Adds a pin to the store. `staging` is an empty folder.
+    ///
+    /// # Errors
+    /// `PinError::Folder` if the file is not what was pinned.
+    pub fn add(&self, nix: &Nix, placed: &Placed, staging: &Utf8Path) -> Result<(), PinError> {
+        let file = self.dir.join(file_name(&placed.pin));
+        let staged = staging.join(placed.pin.store_name());
+        // NB: what is checked is the copy, which is what goes to the store.
+        let copy = match placed.pin {
+            Pin::Archive(_) => staged.clone(),
+            Pin::Tree(_) => staging.join("nar"),
+        };
+        std::fs::copy(&file, &copy).map_err(PinError::io("copy", &file))?;
+        let right = cache::sha256_of_file(&copy)? == placed.pin.sha256();
+        let tree = matches!(placed.pin, Pin::Tree(_));
+        if right && tree {
+            nix.restore(&copy, &staged)?;
+        }
+        if right && nix.add_fixed(&staged, tree)? == placed.path {
+            return Ok(());
+        }
+        Err(PinError::Folder {
+            dir: self.dir.clone(),
+            why: format!("{} is damaged", file_name(&placed.pin)),
+            help: "copy it again from where the folder was written",
+        })
+    }
+}
+
+/// Bytes that `write` would still add to a folder.
+pub fn size(dir: &Utf8Path, pins: &[Placed]) -> u64 {
+    let absent = pins
+        .iter()
+        .filter(|placed| !dir.join(file_name(&placed.pin)).exists());
+    absent.map(|placed| placed.pin.store_size()).sum()
+}
+
+/// Writes pins, which are in the store, to a folder, less those that are there already; returns how many were written.
+///
+/// # Errors
+/// `PinError::Folder` if the folder holds something else; Nix's.
+pub fn write(nix: &Nix, pins: &[Placed], dir: &Utf8Path) -> Result<usize, PinError> {
+    let mut index = writable(dir)?;
+    for placed in pins {
+        let entry = Entry {
+            name: placed.pin.store_name(),
+            sha256: placed.pin.sha256().to_owned(),
+        };
+        index.files.insert(file_name(&placed.pin), entry);
+    }
+    let text = serde_json::to_string_pretty(&index).unwrap_or_default() + "\n";
+    let staging = tempfile::Builder::new()
+        .prefix(".kernel-builder-")
+        .tempdir_in(dir)
+        .map_err(PinError::io("create a folder in", dir))?;
+    let temporary = Utf8Path::from_path(staging.path())
+        .unwrap_or(dir)
+        .join("file");
+    // First of all, so that a killed run is known to have begun.
+    let path = dir.join(INDEX);
+    File::create(&temporary)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .and_then(|()| std::fs::rename(&temporary, &path))
+        .map_err(PinError::io("write", &path))?;
+
+    let mut written = 0;
+    for placed in pins {
+        let target = dir.join(file_name(&placed.pin));
+        if target.exists() && cache::sha256_of_file(&target)? == placed.pin.sha256() {
+            continue;
+        }
+        match placed.pin {
+            Pin::Archive(_) => nix.export(&placed.path, &temporary)?,
+            Pin::Tree(_) => nix.dump(&placed.path, &temporary)?,
+        }
+        std::fs::rename(&temporary, &target).map_err(PinError::io("write", &target))?;
+        written += 1;
+    }
+    Ok(written)
+}
+
+/// The index of a folder that is ours or empty.
+fn writable(dir: &Utf8Path) -> Result<Index, PinError> {
+    std::fs::create_dir_all(dir).map_err(PinError::io("create", dir))?;
+    if let Some(index) = index(dir)? {
+        return Ok(index);
+    }
+    let mut entries = dir.read_dir_utf8().map_err(PinError::io("read", dir))?;
+    // What a run left that was killed before it had an index.
+    let foreign = |name: &str| !name.starts_with(".kernel-builder-");
+    if entries.any(|entry| entry.is_ok_and(|entry| foreign(entry.file_name()))) {
+        return Err(PinError::Folder {
+            dir: dir.to_owned(),
+            why: "it holds other files".to_owned(),
+            help: "give a new folder, or one that `kernel-builder fetch --to` wrote",
+        });
+    }
+    Ok(Index {
+        format: FORMAT,
+        files: BTreeMap::new(),
+    })
+}
+
+fn index(dir: &Utf8Path) -> Result<Option<Index>, PinError> {
+    let path = dir.join(INDEX);
+    let text = match std::fs::read_to_string(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        result => result.map_err(PinError::io("read", &path))?,
+    };
+    let failed = |why: String| PinError::Folder {
+        dir: dir.to_owned(),
+        why,
+        help: "give a folder that this version of `kernel-builder fetch --to` wrote",
+    };
+    let index: Index =
+        serde_json::from_str(&text).map_err(|error| failed(format!("{INDEX}: {error}")))?;
+    if index.format != FORMAT {
+        return Err(failed(format!("{INDEX} has the format {}", index.format)));
+    }
+    Ok(Some(index))
+}
+
+fn file_name(pin: &Pin) -> String {
+    let suffix = match pin {
+        Pin::Archive(_) => "",
+        Pin::Tree(_) => ".nar",
+    };
+    format!("{}-{}{suffix}", pin.sha256(), pin.store_name())
+}
