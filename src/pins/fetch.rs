@@ -347,6 +347,9 @@ impl Run {
             anstream::eprintln!("waiting for another fetch to end");
             lock.lock().map_err(PinError::io("lock", &path))?;
         }
+        // NB: programs that this one starts hold the lock, too. A killed run's apt or pip goes on writing until it ends.
+        rustix::io::fcntl_setfd(&lock, rustix::io::FdFlags::empty())
+            .map_err(|error| PinError::io("lock", &path)(error.into()))?;
         let staging = cache.join("staging");
         empty(&staging)?;
         let partial = cache.join("partial");

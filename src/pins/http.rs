@@ -14,7 +14,7 @@ use ureq::tls::{Certificate, PemItem, TlsConfig, parse_pem};
 const TRIES: u32 = 4;
 
 /// A try that brings this many bytes does not count as failed.
-const PROGRESS: u64 = 1 << 20;
+const PROGRESS: u64 = 1 << 18;
 
 /// Bytes of the largest page of an index; those of large projects have a few million.
 const LARGEST_PAGE: u64 = 1 << 27;
