@@ -71,17 +71,17 @@ pub fn run(
             .iter()
             .map(|derivation| name_of(derivation))
             .collect();
-        let wanted: Vec<_> = missing(&nix, &fetch::pins(&nix, &variants)?)
+        let absent: Vec<_> = missing(&nix, &fetch::pins(&nix, &variants)?)
             .map_err(|error| CommandError::Pins(vec![error]))?
             .into_iter()
             .filter(|missing| needed.contains(missing.pin.store_name().as_str()))
             .collect();
-        if !wanted.is_empty() {
+        if !absent.is_empty() {
             let options = Options {
                 offline,
                 ..Options::default()
             };
-            fetch::bring(&nix, &wanted, &options)?;
+            fetch::bring(&nix, &absent, &options)?;
             planned = nix.to_build(&derivations)?;
         }
     }

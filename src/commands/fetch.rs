@@ -128,7 +128,7 @@ pub fn pins(nix: &Nix, variants: &[&Variant]) -> Result<Vec<Placed>, CommandErro
         pins.extend(
             placed
                 .into_iter()
-                .map(|placed| (placed.path.clone(), placed)),
+                .map(|placed| ((placed.pin.store_name(), placed.path.clone()), placed)),
         );
     }
     Ok(pins.into_values().collect())
