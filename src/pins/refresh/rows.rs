@@ -184,8 +184,8 @@ fn add_row(rows: &mut Array, row: &Row) -> Result<(), RefreshError> {
             .iter()
             .filter(|(_, other)| other.system == row.system)
     };
-    let older = of_system().filter(|(_, other)| other.order() < row.order());
-    let at = match (older.last(), of_system().next()) {
+    let mut older = of_system().filter(|(_, other)| other.order() < row.order());
+    let at = match (older.next_back(), of_system().next()) {
         (Some((index, _)), _) => index + 1,
         (None, Some((index, _))) => *index,
         (None, None) => present.last().map_or(rows.len(), |(index, _)| index + 1),
