@@ -7,9 +7,11 @@ use camino::Utf8Path;
 use similar::TextDiff;
 
 use super::{CommandError, count, print};
+use crate::kernel::Backend;
 use crate::matrix::Table;
 use crate::pins::refresh::rows::PATH as TABLE;
 use crate::pins::refresh::{RefreshError, Repository, Request, Update, refresh, text_of};
+use crate::version::Version;
 
 pub fn run(from: &Utf8Path, request: &Request, write: bool) -> Result<(), CommandError> {
     let repository = Repository::find(from)?;
@@ -18,7 +20,10 @@ pub fn run(from: &Utf8Path, request: &Request, write: bool) -> Result<(), Comman
         return print("every pin is what the indexes have\n");
     }
     print(&text(&updates))?;
-    print(&variants(&updates)?)?;
+    let table = updates.iter().find(|update| update.path == TABLE);
+    if let Some(table) = table {
+        print(&variants(table)?)?;
+    }
     let files = count(updates.len(), "file");
     if !write {
         return print(&format!("nothing was written: --write changes {files}\n"));
@@ -29,28 +34,39 @@ pub fn run(from: &Utf8Path, request: &Request, write: bool) -> Result<(), Comman
     print(&format!("{files} written; review them with `git diff`\n"))
 }
 
-/// The variants that some kernel may have and that come or go.
-fn variants(updates: &[Update]) -> Result<String, CommandError> {
-    let mut updates = updates.iter();
-    let Some(update) = updates.find(|update| update.path == TABLE) else {
-        return Ok(String::new());
+/// The variants that come and go with a change of the table, and what else people have to add to it.
+fn variants(update: &Update) -> Result<String, CommandError> {
+    let table = |text: &str| -> Result<Table, RefreshError> {
+        toml::from_str(text).map_err(|error| RefreshError::spec(TABLE, error))
     };
-    let names = |text: &str| -> Result<BTreeSet<String>, RefreshError> {
-        let table: Table =
-            toml::from_str(text).map_err(|error| RefreshError::spec(TABLE, error))?;
-        Ok(table.variants())
-    };
-    let old = names(update.old.as_deref().unwrap_or_default())?;
-    let new = names(&update.new)?;
+    let new = table(&update.new)?;
+    let old = update.old.as_deref().map(table).transpose()?;
+    let old = old.map(|table| table.variants()).unwrap_or_default();
     let lines = |names: &mut dyn Iterator<Item = &String>, sign| -> String {
         names.map(|name| format!("  {sign} {name}\n")).collect()
     };
-    let added = lines(&mut new.difference(&old), '+');
-    let removed = lines(&mut old.difference(&new), '-');
-    Ok(match (added.as_str(), removed.as_str()) {
-        ("", "") => String::new(),
+    let added = lines(&mut new.variants().difference(&old), '+');
+    let removed = lines(&mut old.difference(&new.variants()), '-');
+    let mut text = match added.len() + removed.len() {
+        0 => String::new(),
         _ => format!("variants\n{added}{removed}"),
-    })
+    };
+    let toolkits: BTreeSet<&str> = new
+        .rows
+        .iter()
+        .filter(|row| row.backend == Backend::Cuda)
+        .filter_map(|row| row.compute.as_ref())
+        .filter(|toolkit| new.cuda(toolkit).is_none())
+        .map(Version::as_str)
+        .collect();
+    for toolkit in toolkits {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "to do: add CUDA {toolkit} to [[cuda]] of {TABLE}, with what its `nvcc --list-gpu-code` prints"
+        );
+    }
+    Ok(text)
 }
 
 /// All changes, for a person.

@@ -327,7 +327,35 @@ GLIBC = "2.28"
 
     #[test]
     fn rows_go_where_their_release_belongs() {
-        insta::assert_snapshot!(add(TABLE, &release("2.10.0")).expect("the table"), @"");
+        insta::assert_snapshot!(add(TABLE, &release("2.10.0")).expect("the table"), @r##"
+# A table.
+rows = [
+    { torch = "2.9.1", backend = "cpu", system = "x86_64-linux", profile = "registry", bundle = true },
+    { torch = "2.10.0", backend = "cpu", system = "x86_64-linux", profile = "registry", bundle = true },
+    { torch = "2.10.0", backend = "cuda", compute = "13.0", system = "x86_64-linux", profile = "registry", bundle = true },
+    # Newest.
+    { torch = "2.11.0", backend = "cpu", system = "x86_64-linux", profile = "registry", bundle = true },
+    { torch = "2.10.0", backend = "cpu", system = "aarch64-darwin", profile = "registry", bundle = true },
+    { torch = "2.10.0", backend = "metal", system = "aarch64-darwin", profile = "registry", bundle = true },
+    { torch = "2.11.0", backend = "cpu", system = "aarch64-darwin", profile = "registry", bundle = true },
+    { torch = "2.10.0", backend = "cpu", system = "aarch64-linux", profile = "registry", bundle = true },
+    { torch = "2.10.0", backend = "cpu", system = "x86_64-linux", profile = "vendor" },
+]
+
+[torch."2.10"]
+cxx = 20
+defines = ["A", "B"]
+cuda-defines = ["C"]
+
+[torch."2.11"]
+cxx = 17
+defines = ["A"]
+cuda-defines = []
+
+# Limits.
+[policy.manylinux_2_28]
+GLIBC = "2.28"
+"##);
     }
 
     #[test]

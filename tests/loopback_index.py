@@ -1,0 +1,137 @@
+"""A package index on this machine that misbehaves on demand: tests/fetch.rs says how. tests/pins.rs uses it, too.
+
+loopback_index.py DIR serves DIR/files/NAME as /files/NAME (wheels also on /simple/PROJECT/, Debian packages in /deb/),
+prints its port, and writes a line of JSON to DIR/log for each request of a file: name, first byte, bytes sent.
+
+DIR/behaviour.json: {"ranges": false, "rate": bytes per second, "faults": {NAME: [FAULT...]}}. Each request of a file takes
+the next fault: "ok"; "stall:N" and "cut:N" send N bytes, then nothing, then the end of the connection at once for cut;
+"wrong" sends other bytes; "status:N" an error; "only:FAULT" is never used up. "hashes": true lists wheels with theirs.
+"""
+
+import hashlib
+import json
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+ROOT = Path(sys.argv[1])
+LOCK = threading.Lock()
+COUNTS = {}
+
+
+def behaviour():
+    path = ROOT / "behaviour.json"
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def next_fault(name):
+    faults = behaviour().get("faults", {}).get(name, [])
+    with LOCK:
+        count = COUNTS[name] = COUNTS.get(name, 0) + 1
+    if faults and faults[0].startswith("only:"):
+        return faults[0].removeprefix("only:")
+    return faults[count - 1] if count <= len(faults) else "ok"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        kind, _, rest = self.path.lstrip("/").partition("/")
+        if kind == "simple":
+            prefix = rest.strip("/").replace("-", "_") + "-"
+            wheels = [path.name for path in (ROOT / "files").glob("*.whl") if path.name.startswith(prefix)]
+            self.page("".join(map(link, sorted(wheels))))
+        elif kind == "deb" and rest in ("Packages", "./Packages"):
+            self.page("".join(map(stanza, sorted((ROOT / "files").glob("*.deb")))))
+        elif kind in ("files", "deb") and (ROOT / "files" / Path(rest).name).is_file():
+            self.file(Path(rest).name)
+        else:
+            self.send_error(404)
+
+    def do_HEAD(self):
+        path = ROOT / "files" / Path(self.path).name
+        if not path.is_file():
+            return self.send_error(404)
+        self.send_response(200)
+        self.send_header("Content-Length", str(path.stat().st_size))
+        self.end_headers()
+
+    def page(self, text):
+        body = text.encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def file(self, name):
+        content = (ROOT / "files" / name).read_bytes()
+        fault, _, number = next_fault(name).partition(":")
+        if fault == "status":
+            return self.send_error(int(number))
+        first, end = 0, len(content)
+        span = self.headers.get("Range")
+        if span and behaviour().get("ranges", True):
+            low, _, high = span.removeprefix("bytes=").partition("-")
+            first, end = int(low), min(int(high) + 1 if high else end, end)
+            if first >= end:
+                return self.send_error(416)
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {first}-{end - 1}/{len(content)}")
+        else:
+            self.send_response(200)
+        self.send_header("Content-Length", str(end - first))
+        self.end_headers()
+        body = content[first:end]
+        if fault == "wrong":
+            body = body.translate(bytes(byte ^ 1 for byte in range(256)))
+        if fault in ("stall", "cut"):
+            body = body[: int(number)]
+        sent = self.send(name, first, body)
+        if fault == "stall" and sent == len(body):
+            # The client has its own idea of how long to wait.
+            self.connection.settimeout(60)
+            self.rfile.read(1)
+        self.close_connection = True
+
+    def send(self, name, first, body):
+        sent = 0
+        rate = behaviour().get("rate")
+        try:
+            while sent < len(body):
+                piece = body[sent : sent + (1 << 14)]
+                self.wfile.write(piece)
+                sent += len(piece)
+                if rate:
+                    time.sleep(len(piece) / rate)
+        except OSError:
+            pass
+        with LOCK, (ROOT / "log").open("a") as log:
+            log.write(json.dumps({"name": name, "first": first, "sent": sent}) + "\n")
+        return sent
+
+    def log_message(self, *_):
+        pass
+
+
+def link(name):
+    digest = hashlib.sha256((ROOT / "files" / name).read_bytes()).hexdigest()
+    fragment = f"#sha256={digest}" if behaviour().get("hashes") else ""
+    return f'<a href="../../files/{name}{fragment}" data-x="&gt;">{name}</a>\n'
+
+
+def stanza(deb):
+    name, version, architecture = deb.stem.split("_")
+    content = deb.read_bytes()
+    return (
+        f"Package: {name}\nVersion: {version}\nArchitecture: {architecture}\nMaintainer: nobody\n"
+        f"Description: made up\nFilename: ./{deb.name}\nSize: {len(content)}\n"
+        f"SHA256: {hashlib.sha256(content).hexdigest()}\n\n"
+    )
+
+
+server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+server.daemon_threads = True
+print(server.server_port, flush=True)
+server.serve_forever()
