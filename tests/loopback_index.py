@@ -1,11 +1,11 @@
-"""A package index on this machine that misbehaves on demand: tests/fetch.rs says how.
+"""A package index on this machine that misbehaves on demand: tests/fetch.rs says how. tests/pins.rs uses it, too.
 
 loopback_index.py DIR serves DIR/files/NAME as /files/NAME (wheels also on /simple/PROJECT/, Debian packages in /deb/),
 prints its port, and writes a line of JSON to DIR/log for each request of a file: name, first byte, bytes sent.
 
 DIR/behaviour.json: {"ranges": false, "rate": bytes per second, "faults": {NAME: [FAULT...]}}. Each request of a file takes
 the next fault: "ok"; "stall:N" and "cut:N" send N bytes, then nothing, then the end of the connection at once for cut;
-"wrong" sends other bytes; "status:N" an error; "only:FAULT" is never used up.
+"wrong" sends other bytes; "status:N" an error; "only:FAULT" is never used up. "hashes": true lists wheels with theirs.
 """
 
 import hashlib
@@ -41,14 +41,21 @@ class Handler(BaseHTTPRequestHandler):
         if kind == "simple":
             prefix = rest.strip("/").replace("-", "_") + "-"
             wheels = [path.name for path in (ROOT / "files").glob("*.whl") if path.name.startswith(prefix)]
-            links = "".join(f'<a href="../../files/{name}" data-x="&gt;">{name}</a>\n' for name in wheels)
-            self.page(links)
+            self.page("".join(map(link, sorted(wheels))))
         elif kind == "deb" and rest in ("Packages", "./Packages"):
             self.page("".join(map(stanza, sorted((ROOT / "files").glob("*.deb")))))
         elif kind in ("files", "deb") and (ROOT / "files" / Path(rest).name).is_file():
             self.file(Path(rest).name)
         else:
             self.send_error(404)
+
+    def do_HEAD(self):
+        path = ROOT / "files" / Path(self.path).name
+        if not path.is_file():
+            return self.send_error(404)
+        self.send_response(200)
+        self.send_header("Content-Length", str(path.stat().st_size))
+        self.end_headers()
 
     def page(self, text):
         body = text.encode()
@@ -106,6 +113,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+
+def link(name):
+    digest = hashlib.sha256((ROOT / "files" / name).read_bytes()).hexdigest()
+    fragment = f"#sha256={digest}" if behaviour().get("hashes") else ""
+    return f'<a href="../../files/{name}{fragment}" data-x="&gt;">{name}</a>\n'
 
 
 def stanza(deb):

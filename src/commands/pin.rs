@@ -1,12 +1,17 @@
 //! `pin`: what the indexes have for the toolchains, as changes of this program's own repository.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use camino::Utf8Path;
 use similar::TextDiff;
 
 use super::{CommandError, count, print};
-use crate::pins::refresh::{Repository, Request, Update, refresh, text_of};
+use crate::kernel::Backend;
+use crate::matrix::Table;
+use crate::pins::refresh::rows::PATH as TABLE;
+use crate::pins::refresh::{RefreshError, Repository, Request, Update, refresh, text_of};
+use crate::version::Version;
 
 pub fn run(from: &Utf8Path, request: &Request, write: bool) -> Result<(), CommandError> {
     let repository = Repository::find(from)?;
@@ -15,6 +20,10 @@ pub fn run(from: &Utf8Path, request: &Request, write: bool) -> Result<(), Comman
         return print("every pin is what the indexes have\n");
     }
     print(&text(&updates))?;
+    let table = updates.iter().find(|update| update.path == TABLE);
+    if let Some(table) = table {
+        print(&variants(table)?)?;
+    }
     let files = count(updates.len(), "file");
     if !write {
         return print(&format!("nothing was written: --write changes {files}\n"));
@@ -23,6 +32,41 @@ pub fn run(from: &Utf8Path, request: &Request, write: bool) -> Result<(), Comman
         repository.write(update)?;
     }
     print(&format!("{files} written; review them with `git diff`\n"))
+}
+
+/// The variants that come and go with a change of the table, and what else people have to add to it.
+fn variants(update: &Update) -> Result<String, CommandError> {
+    let table = |text: &str| -> Result<Table, RefreshError> {
+        toml::from_str(text).map_err(|error| RefreshError::spec(TABLE, error))
+    };
+    let new = table(&update.new)?;
+    let old = update.old.as_deref().map(table).transpose()?;
+    let old = old.map(|table| table.variants()).unwrap_or_default();
+    let lines = |names: &mut dyn Iterator<Item = &String>, sign| -> String {
+        names.map(|name| format!("  {sign} {name}\n")).collect()
+    };
+    let added = lines(&mut new.variants().difference(&old), '+');
+    let removed = lines(&mut old.difference(&new.variants()), '-');
+    let mut text = match added.len() + removed.len() {
+        0 => String::new(),
+        _ => format!("variants\n{added}{removed}"),
+    };
+    let toolkits: BTreeSet<&str> = new
+        .rows
+        .iter()
+        .filter(|row| row.backend == Backend::Cuda)
+        .filter_map(|row| row.compute.as_ref())
+        .filter(|toolkit| new.cuda(toolkit).is_none())
+        .map(Version::as_str)
+        .collect();
+    for toolkit in toolkits {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "to do: add CUDA {toolkit} to [[cuda]] of {TABLE}, with what its `nvcc --list-gpu-code` prints"
+        );
+    }
+    Ok(text)
 }
 
 /// All changes, for a person.

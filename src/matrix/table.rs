@@ -300,6 +300,16 @@ impl Table {
         names
     }
 
+    /// The variants that its rows make, without those of a stable ABI.
+    pub fn variants(&self) -> BTreeSet<String> {
+        let abi = |row: &Row| match row.tvm_ffi {
+            Some(_) => Abi::TvmFfi,
+            None => Abi::Torch,
+        };
+        let rows = self.rows.iter();
+        rows.map(|row| name::of(row, &abi(row))).collect()
+    }
+
     /// Every capability that some toolkit compiles for, in order, without `+PTX`.
     pub fn capabilities(&self) -> BTreeSet<Capability> {
         self.cuda

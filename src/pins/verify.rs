@@ -160,21 +160,19 @@ fn debs<'a>(archives: impl Iterator<Item = &'a Archive>, release: &str) -> Debs 
         let names = names.entry(apt::architecture_of(archive)).or_default();
         names.insert(&archive.name);
     }
-    let look_up = |architecture: &str, names: BTreeSet<&str>| {
+    let look_up = |architecture: &str, names: &BTreeSet<&str>| -> Result<_, PinError> {
         let apt = apt::Apt::of(architecture)?;
         let updated = apt.update();
-        let names: Vec<&str> = names.into_iter().collect();
+        let names: Vec<&str> = names.iter().copied().collect();
         let found = apt.versions(&names, release)?;
         // Without new lists, what is missing says nothing.
         updated.map(|()| found)
     };
-    let names = names.into_iter();
-    names
-        .map(|(architecture, names)| {
-            let found = look_up(architecture, names).map_err(|error: PinError| error.why());
-            (architecture.to_owned(), found)
-        })
-        .collect()
+    // Each has lists of its own.
+    each(
+        &names.keys().map(|name| (*name).to_owned()).collect(),
+        |architecture| look_up(architecture, &names[architecture]).map_err(|error| error.why()),
+    )
 }
 
 fn deb(archive: &Archive, debs: &Debs) -> Verdict {

@@ -6,7 +6,7 @@ mod error;
 pub mod index;
 mod lookup;
 mod metadata;
-mod rows;
+pub mod rows;
 pub mod spec;
 pub mod trees;
 pub mod wheel;

@@ -184,8 +184,8 @@ fn add_row(rows: &mut Array, row: &Row) -> Result<(), RefreshError> {
             .iter()
             .filter(|(_, other)| other.system == row.system)
     };
-    let older = of_system().filter(|(_, other)| other.order() < row.order());
-    let at = match (older.last(), of_system().next()) {
+    let mut older = of_system().filter(|(_, other)| other.order() < row.order());
+    let at = match (older.next_back(), of_system().next()) {
         (Some((index, _)), _) => index + 1,
         (None, Some((index, _))) => *index,
         (None, None) => present.last().map_or(rows.len(), |(index, _)| index + 1),
@@ -327,7 +327,35 @@ GLIBC = "2.28"
 
     #[test]
     fn rows_go_where_their_release_belongs() {
-        insta::assert_snapshot!(add(TABLE, &release("2.10.0")).expect("the table"), @"");
+        insta::assert_snapshot!(add(TABLE, &release("2.10.0")).expect("the table"), @r##"
+# A table.
+rows = [
+    { torch = "2.9.1", backend = "cpu", system = "x86_64-linux", profile = "registry", bundle = true },
+    { torch = "2.10.0", backend = "cpu", system = "x86_64-linux", profile = "registry", bundle = true },
+    { torch = "2.10.0", backend = "cuda", compute = "13.0", system = "x86_64-linux", profile = "registry", bundle = true },
+    # Newest.
+    { torch = "2.11.0", backend = "cpu", system = "x86_64-linux", profile = "registry", bundle = true },
+    { torch = "2.10.0", backend = "cpu", system = "aarch64-darwin", profile = "registry", bundle = true },
+    { torch = "2.10.0", backend = "metal", system = "aarch64-darwin", profile = "registry", bundle = true },
+    { torch = "2.11.0", backend = "cpu", system = "aarch64-darwin", profile = "registry", bundle = true },
+    { torch = "2.10.0", backend = "cpu", system = "aarch64-linux", profile = "registry", bundle = true },
+    { torch = "2.10.0", backend = "cpu", system = "x86_64-linux", profile = "vendor" },
+]
+
+[torch."2.10"]
+cxx = 20
+defines = ["A", "B"]
+cuda-defines = ["C"]
+
+[torch."2.11"]
+cxx = 17
+defines = ["A"]
+cuda-defines = []
+
+# Limits.
+[policy.manylinux_2_28]
+GLIBC = "2.28"
+"##);
     }
 
     #[test]

@@ -125,10 +125,8 @@ fn download(index: &Index, tree: &Tree) -> Result<u64, String> {
             return Ok(archive.size.unwrap_or_default());
         }
         let pages = index.pages(&[archive.name.clone()].into());
-        let listed = files(&pages, &archive.name)?.iter();
-        let listed = listed
-            .filter(|listed| listed.file == archive.file)
-            .next_back();
+        let mut listed = files(&pages, &archive.name)?.iter();
+        let listed = listed.find(|listed| listed.file == archive.file);
         let listed = listed.ok_or_else(|| format!("{}: no index lists it", archive.file))?;
         let patterns: Vec<&str> = take.iter().map(|take| take.glob.as_str()).collect();
         index.measure(&listed.url, &patterns)
