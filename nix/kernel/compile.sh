@@ -42,8 +42,7 @@ nvcc)
     ;;
 clang)
     for prefix in "${prefixes[@]}"; do command+=("-ffile-prefix-map=$prefix=/toolchain"); done
-    # Without an id, clang makes one of the paths that this build has.
-    measured clang++ --cuda-path="$cuda" -cuid="$(printf %s "$source" | sha256sum | cut -c 1-16)" -ffile-compilation-dir=. \
+    measured clang++ --cuda-path="$cuda" -ffile-compilation-dir=. \
         "${command[@]}" "${search[@]}" "${flags[@]}" -o "$out" -c "./$source"
     ;;
 *) fail "no recipe for the driver $driver" ;;

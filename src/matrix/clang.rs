@@ -261,7 +261,7 @@ fn architectures(value: &str) -> Option<Vec<String>> {
         .collect();
     let machine = |code: &&str| code.strip_prefix("sm_") == Some(arch);
     let ptx = |code: &&str| code.strip_prefix("compute_") == Some(arch);
-    if !codes.iter().any(machine) || !codes.iter().all(|code| machine(&code) || ptx(&code)) {
+    if !codes.iter().any(machine) || !codes.iter().all(|code| machine(code) || ptx(code)) {
         return None;
     }
     Some(architecture(arch, codes.iter().any(ptx)))

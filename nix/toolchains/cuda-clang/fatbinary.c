@@ -65,15 +65,26 @@ static void add(nvFatbinHandle fatbin, char *image) {
 }
 
 int main(int count, char **arguments) {
-    const char *options[] = {"-64", "-host=linux"}, *output = NULL;
-    nvFatbinHandle fatbin;
-    check(nvFatbinCreate(&fatbin, options, 2), "options");
+    const char *output = NULL, *value;
+    /* The library has options when it starts. Those of compression may come through clang's -Xcuda-fatbinary. */
+    const char **options = calloc((size_t)count + 2, sizeof *options);
+    if (!options) fail("no memory");
+    size_t known = 0;
+    options[known++] = "-64";
+    options[known++] = "-host=linux";
     for (int at = 1; at < count; at++) {
-        char *argument = arguments[at];
-        const char *value;
-        if (strcmp(argument, "--create") == 0 && at + 1 < count) output = arguments[++at];
-        else if ((value = after(argument, "--image3=")) || (value = after(argument, "--image="))) add(fatbin, (char *)value);
-        else if (strcmp(argument, "-64") != 0 && strcmp(argument, "--cuda") != 0) fail("unknown argument: %s", argument);
+        const char *argument = arguments[at];
+        if (after(argument, "--compress")) argument++;
+        if (after(argument, "-compress")) options[known++] = argument;
+        else if (strcmp(argument, "--create") == 0 && at + 1 < count) output = arguments[++at];
+        else if (!after(argument, "--image=") && !after(argument, "--image3=") && strcmp(argument, "-64") != 0)
+            fail("unknown argument: %s", argument);
+    }
+    nvFatbinHandle fatbin;
+    check(nvFatbinCreate(&fatbin, options, known), "options");
+    for (int at = 1; at < count; at++) {
+        if ((value = after(arguments[at], "--image=")) || (value = after(arguments[at], "--image3=")))
+            add(fatbin, (char *)value);
     }
     if (!output) fail("no --create");
 
