@@ -3,8 +3,8 @@
 loopback_index.py DIR serves DIR/files/NAME as /files/NAME (wheels also on /simple/PROJECT/, Debian packages in /deb/),
 prints its port, and writes a line of JSON to DIR/log for each request of a file: name, first byte, bytes sent.
 
-DIR/behaviour.json: {"ranges": false, "rate": bytes per second, "faults": {NAME: [FAULT...]}}. Each request of a file takes
-the next fault: "ok"; "stall:N" and "cut:N" send N bytes, then nothing, then the end of the connection at once for cut;
+DIR/behaviour.json: {"ranges": false, "rate": bytes per second, "faults": {NAME: [FAULT...]}}. Each request of a file
+takes the next fault: "ok"; "stall:N" and "cut:N" send N bytes, then nothing, or the end of the connection at once;
 "wrong" sends other bytes; "status:N" an error; "only:FAULT" is never used up. "hashes": true lists wheels with theirs.
 """
 

@@ -12,7 +12,7 @@ use crate::matrix::Variant;
 use crate::nix::Nix;
 use crate::pins::carry::{self, Folder};
 use crate::pins::fetch::{
-    Options, Placed, check_offline, disk_size, download_size, fetch, missing, place,
+    Options, Placed, check_offline, disk_size, download_size, fetch, missing, place, tidy,
 };
 use crate::pins::space::{self, megabytes};
 use crate::pins::{cache, pins_of};
@@ -63,6 +63,7 @@ pub fn run(
     } else {
         bring(&nix, &wanted, &options)?
     };
+    tidy(&pins).map_err(failed)?;
     let written = match to {
         Some(folder) => {
             space::check(&[(folder, carry::size(folder, &pins))]).map_err(CommandError::Pins)?;

@@ -36,7 +36,12 @@ pub fn path(archive: &Archive) -> Utf8PathBuf {
 
 /// Where the unfinished download of an archive lies; names of its parts start with this.
 pub fn partial(archive: &Archive) -> Utf8PathBuf {
-    dir().join("partial").join(&archive.sha256)
+    unfinished().join(&archive.sha256)
+}
+
+/// The folder of unfinished downloads, by sha256 of the archive.
+pub fn unfinished() -> Utf8PathBuf {
+    dir().join("partial")
 }
 
 /// Moves a downloaded file to its place, if it is what was pinned.

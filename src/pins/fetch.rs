@@ -2,7 +2,7 @@
 //! loses at most the files in flight.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -291,15 +291,35 @@ fn add_tree(
 
 /// Removes the parts of an archive that were downloaded for a tree.
 pub(super) fn remove_parts(archive: &Archive) -> Result<(), PinError> {
-    let partial = cache::partial(archive);
-    let (Some(dir), Some(name)) = (partial.parent(), partial.file_name()) else {
+    remove_unfinished(|name| {
+        name.strip_prefix(&*archive.sha256)
+            .is_some_and(|rest| !rest.is_empty())
+    })
+}
+
+/// Removes what a run left that was killed when it had just added these pins to the store. Another run that is busy will
+/// do so itself.
+///
+/// # Errors
+/// `PinError::Io`
+pub fn tidy(pins: &[Placed]) -> Result<(), PinError> {
+    let (lock, _) = open_lock()?;
+    if lock.try_lock().is_err() {
         return Ok(());
+    }
+    let archives = pins.iter().flat_map(|placed| placed.pin.archives());
+    let hashes: BTreeSet<&str> = archives.map(|archive| archive.sha256.as_str()).collect();
+    remove_unfinished(|name| hashes.contains(name.split('-').next().unwrap_or_default()))
+}
+
+fn remove_unfinished(which: impl Fn(&str) -> bool) -> Result<(), PinError> {
+    let dir = cache::unfinished();
+    let entries = match dir.read_dir_utf8() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        result => result.map_err(PinError::io("read", &dir))?,
     };
-    let entries = dir.read_dir_utf8().map_err(PinError::io("read", dir))?;
-    for entry in entries.flatten() {
-        if entry.file_name().starts_with(&format!("{name}-")) {
-            std::fs::remove_file(entry.path()).map_err(PinError::io("remove", entry.path()))?;
-        }
+    for entry in entries.flatten().filter(|entry| which(entry.file_name())) {
+        std::fs::remove_file(entry.path()).map_err(PinError::io("remove", entry.path()))?;
     }
     Ok(())
 }
@@ -340,9 +360,7 @@ impl Run {
     /// Waits for another run to end, then clears what an earlier, killed one was unpacking.
     pub(super) fn open(bar: &ProgressBar) -> Result<Self, PinError> {
         let cache = cache::dir();
-        std::fs::create_dir_all(&cache).map_err(PinError::io("create", &cache))?;
-        let path = cache.join("fetch.lock");
-        let lock = File::create(&path).map_err(PinError::io("create", &path))?;
+        let (lock, path) = open_lock()?;
         if lock.try_lock().is_err() {
             anstream::eprintln!("waiting for another fetch to end");
             lock.lock().map_err(PinError::io("lock", &path))?;
@@ -352,14 +370,23 @@ impl Run {
             .map_err(|error| PinError::io("lock", &path)(error.into()))?;
         let staging = cache.join("staging");
         empty(&staging)?;
-        let partial = cache.join("partial");
-        std::fs::create_dir_all(&partial).map_err(PinError::io("create", &partial))?;
+        let unfinished = cache::unfinished();
+        std::fs::create_dir_all(&unfinished).map_err(PinError::io("create", &unfinished))?;
         Ok(Self {
             sources: Sources::open(&cache.join("incoming"), bar.clone())?,
             staging,
             _lock: lock,
         })
     }
+}
+
+/// The file that a run holds locked, and its path.
+fn open_lock() -> Result<(File, Utf8PathBuf), PinError> {
+    let cache = cache::dir();
+    std::fs::create_dir_all(&cache).map_err(PinError::io("create", &cache))?;
+    let path = cache.join("fetch.lock");
+    let file = File::create(&path).map_err(PinError::io("create", &path))?;
+    Ok((file, path))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
