@@ -11,7 +11,9 @@ use kernel_builder::emit::nix::string;
 use kernel_builder::kernel::Kernel;
 use kernel_builder::matrix::{Matrix, matrix, table};
 use kernel_builder::pins::{Family, Pin};
-use kernel_builder::plan::{Namespace, NoarchPlan, Plan, PlanError, UnitGroup, VariantPlan, plan};
+use kernel_builder::plan::{
+    Driver, Namespace, NoarchPlan, Plan, PlanError, UnitGroup, VariantPlan, plan,
+};
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -595,4 +597,59 @@ fn rust_and_nix_name_pins_alike() {
             );
         }
     }
+}
+
+/// CUDA 12 is compiled by clang, and authors write flags for nvcc.
+#[test]
+fn clang_gets_flags_of_its_own() {
+    let sample = Sample::new(
+        &format!(
+            "{CUDA}\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"gpu.cu\", \"host.cpp\"]\n\
+             cuda-capabilities = [\"8.0\", \"9.0a+PTX\", \"12.0\"]\n\
+             cuda-flags = [\"--use_fast_math\", \"-Xptxas\", \"-v\", \"--restrict\"]\n"
+        ),
+        &[("gpu.cu", ""), ("host.cpp", "")],
+    );
+    let kernel = sample.kernel();
+    let mut matrix = matrix(&kernel, table());
+    let name = "torch27-cxx11-cu126-x86_64-linux";
+    matrix.variants.retain(|variant| variant.name == name);
+    let plan = plan(&kernel, &matrix, table()).expect("a plan");
+    let variant = &plan.variants[0];
+    assert_eq!(variant.toolchain["clang"], "clang-19");
+    let drivers = groups(variant, "gpu").iter().map(|group| group.driver);
+    assert_eq!(drivers.collect::<Vec<_>>(), [Driver::Gxx, Driver::Clang]);
+    insta::assert_snapshot!(groups(variant, "gpu")[1].flags.join("\n"));
+    assert_eq!(
+        plan.notes,
+        [
+            "CUDA 12.6: kernel.gpu is compiled without --restrict, which clang has nothing for",
+            "CUDA 12.6: kernel.gpu is not compiled for 12.0, which it does not know",
+        ]
+    );
+}
+
+/// Nothing is left out of a library without a word: a flag that clang has nothing for costs the variants that need it.
+#[test]
+fn a_flag_that_clang_has_nothing_for_excludes_its_variants() {
+    let sample = Sample::new(
+        &format!(
+            "{CUDA}\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"gpu.cu\"]\n\
+             cuda-flags = [\"-O3\", \"-rdc=true\"]\n"
+        ),
+        &[("gpu.cu", "")],
+    );
+    let matrix = matrix(&sample.kernel(), table());
+    let clang = |name: &str| name.contains("-cu12");
+    assert!(!matrix.variants.iter().any(|variant| clang(&variant.name)));
+    assert!(matrix.variants.iter().any(|v| v.name.contains("-cu130-")));
+    let mut excluded = matrix.excluded.iter();
+    let why = &excluded
+        .find(|excluded| excluded.name.contains("-cu126-"))
+        .expect("a reason")
+        .why;
+    assert_eq!(
+        why.to_string(),
+        "kernel.gpu.cuda-flags has -rdc=true, and clang, which compiles CUDA 12.6, has nothing for that"
+    );
 }

