@@ -48,6 +48,14 @@ let
       fixed "flat" name pin.sha256;
   # Some members of one or more archives, as a tree.
   tree = pin: fixed "recursive" pin.name pin.sha256;
+  # Stands for the pins of a family that nobody has pinned yet: what needs it evaluates, and fails with the reason when
+  # it is built.
+  unpinned =
+    name: why:
+    derivation {
+      inherit name system;
+      builder = "builtin:${why}";
+    };
 in
 {
   # All pins of a family, in the order of its file: a list of derivations.
@@ -56,5 +64,8 @@ in
     let
       family = builtins.fromJSON (builtins.readFile (./pins + "/${system}/${name}.json"));
     in
-    map archive family.archives ++ map tree family.trees;
+    if family ? unpinned then
+      [ (unpinned name family.unpinned) ]
+    else
+      map archive family.archives ++ map tree family.trees;
 }

@@ -6,6 +6,15 @@ let
   seed = import ./seed.nix { inherit pins system; };
   run = import ./run.nix { inherit seed system; };
   manylinux = import ./toolchains/manylinux.nix { inherit run; };
+
+  hostRecipe =
+    name:
+    if name == "xcode" then
+      ./toolchains/xcode.nix
+    else if builtins.match "gcc-toolset-.*" name != null then
+      ./toolchains/gcc-toolset.nix
+    else
+      ./toolchains/host.nix;
 in
 {
   # The toolchain of one variant, from the names that its row in src/matrix/toolchains.toml gives.
@@ -18,29 +27,33 @@ in
       cuda ? null,
       # What compiles CUDA where it is not nvcc.
       clang ? null,
+      rocm ? null,
+      oneapi ? null,
+      # What runs build steps that are written in Python.
+      interpreter ? null,
     }:
     let
-      hostTools = import ./toolchains/host.nix {
+      hostTools = import (hostRecipe host) {
         name = host;
         inherit pins run;
       };
+      optional =
+        name: recipe: more:
+        if name == null then null else import recipe ({ inherit name pins run; } // more);
+      onHost = name: recipe: optional name recipe { host = hostTools; };
+      interpreterTools = optional interpreter ./toolchains/interpreter.nix { };
     in
     {
       host = hostTools;
-      python =
-        if python == null then
-          null
-        else
-          import ./toolchains/python.nix {
-            name = python;
-            inherit pins run;
-          };
+      interpreter = interpreterTools;
+      python = optional python ./toolchains/python.nix { };
       # Headers and libraries of what binds the kernel to Python: torch or tvm-ffi.
       framework =
         if torch != null then
           import ./toolchains/torch.nix {
             name = torch;
             host = hostTools;
+            interpreter = interpreterTools;
             inherit pins run;
           }
         else
@@ -48,24 +61,10 @@ in
             name = tvm-ffi;
             inherit pins;
           };
-      cuda =
-        if cuda == null then
-          null
-        else
-          import (if clang == null then ./toolchains/cuda.nix else ./toolchains/cuda-clang.nix) {
-            name = cuda;
-            host = hostTools;
-            inherit pins run;
-          };
-      clang =
-        if clang == null then
-          null
-        else
-          import ./toolchains/clang.nix {
-            name = clang;
-            host = hostTools;
-            inherit pins run;
-          };
+      cuda = onHost cuda (if clang == null then ./toolchains/cuda.nix else ./toolchains/cuda-clang.nix);
+      clang = onHost clang ./toolchains/clang.nix;
+      rocm = onHost rocm ./toolchains/rocm.nix;
+      oneapi = onHost oneapi ./toolchains/oneapi.nix;
     };
 
   compile = import ./kernel/compile.nix { inherit run; };

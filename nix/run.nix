@@ -12,6 +12,8 @@
   ...
 }@attrs:
 let
+  # There, the tools are the machine's own: nix/seed.nix.
+  darwin = builtins.match ".*-darwin" system != null;
   # Store names hold fewer characters than file names do, and at most 211 of them.
   storeName = builtins.substring 0 150 (
     builtins.concatStringsSep "-" (
@@ -33,13 +35,14 @@ derivation (
     outputs = [ "out" ];
     builder = "${seed}/bin/bash";
     args = [
-      "-eu"
+      (if darwin then "-e" else "-eu")
       ./run.sh
       script
     ];
     privateRoot = if needsShell then ./private-root.sh else "";
     toolPath = builtins.concatStringsSep ":" (map (tool: "${tool}/bin") (tools ++ [ seed ]));
   }
+  // (if darwin then { __noChroot = true; } else { })
   // (
     if allowedReferences == null then { } else { outputChecks.out = { inherit allowedReferences; }; }
   )

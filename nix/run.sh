@@ -1,11 +1,19 @@
 # What every script of nix/ starts with: the derivation's attributes as shell variables, and an environment in which
 # the same inputs give the same bytes, with Nix's sandbox or without it.
 # NB: Nix 2.8 sets NIX_ATTRS_SH_FILE to a path outside of the sandbox; the file always lies where the build starts.
-# shellcheck source=/dev/null
-. ./.attrs.sh
+if [ "${BASH_VERSINFO[0]}" -ge 4 ]; then
+    # shellcheck source=/dev/null
+    . ./.attrs.sh
+    out=${outputs[out]}
+else
+    # NB: macOS's bash knows no associative arrays. No script that runs there reads one.
+    /usr/bin/sed '/^declare -A /d' .attrs.sh >attrs.sh
+    # shellcheck source=/dev/null
+    . ./attrs.sh
+    out=$(/usr/bin/sed -n "s/^declare -A outputs=(\['out'\]='\([^']*\)' *)$/\1/p" .attrs.sh)
+fi
 set -o pipefail
 umask 022
-out=${outputs[out]}
 export PATH=$toolPath LC_ALL=C TZ=UTC SOURCE_DATE_EPOCH=1 HOME=/homeless-shelter
 unset toolPath
 

@@ -185,6 +185,16 @@ pub enum SectionBackend {
 }
 
 impl SectionBackend {
+    /// What build.toml adds to the flags of device code.
+    pub fn flags(&self) -> &[String] {
+        match self {
+            SectionBackend::Cpu | SectionBackend::Metal => &[],
+            SectionBackend::Cuda { flags, .. }
+            | SectionBackend::Rocm { flags, .. }
+            | SectionBackend::Xpu { flags } => flags,
+        }
+    }
+
     /// The backend alone.
     pub fn backend(&self) -> Backend {
         match self {

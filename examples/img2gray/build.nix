@@ -47,7 +47,54 @@ let
       }
     ];
   };
+  components2 = [
+    components1
+    {
+      name = "img2gray";
+      include = [ "csrc" ];
+      headers = [
+        "csrc/img2gray.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "clang";
+          namespace = "none";
+          flags = [
+            "-DCUDA_KERNEL"
+            "-DPy_LIMITED_API=3"
+            "-DUSE_C10D_GLOO"
+            "-DUSE_C10D_NCCL"
+            "-DUSE_CUDA=1"
+            "-DUSE_DISTRIBUTED"
+            "-DUSE_RPC"
+            "-DUSE_TENSORPIPE"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-DENABLE_FP8"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-std=c++17"
+            "--no-cuda-include-ptx=all"
+            "--cuda-gpu-arch=sm_70"
+            "--cuda-gpu-arch=sm_72"
+            "--cuda-gpu-arch=sm_75"
+            "--cuda-gpu-arch=sm_80"
+            "--cuda-gpu-arch=sm_86"
+            "--cuda-gpu-arch=sm_87"
+            "--cuda-gpu-arch=sm_89"
+            "--cuda-gpu-arch=sm_90"
+            "--cuda-include-ptx=sm_90"
+          ];
+          sources = [ "csrc/img2gray.cu" ];
+        }
+      ];
+    }
+  ];
   link1 = {
+    driver = "g++";
     extension = "abi3.so";
     flags = [
       "-O3"
@@ -94,6 +141,76 @@ let
         "8.6"
         "8.7"
         "8.9"
+        "9.0+PTX"
+      ];
+    };
+  };
+  components3 = [
+    components1
+    {
+      name = "img2gray";
+      include = [ "csrc" ];
+      headers = [
+        "csrc/img2gray.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "clang";
+          namespace = "none";
+          flags = [
+            "-DCUDA_KERNEL"
+            "-DPy_LIMITED_API=3"
+            "-DUSE_C10D_GLOO"
+            "-DUSE_C10D_NCCL"
+            "-DUSE_CUDA=1"
+            "-DUSE_DISTRIBUTED"
+            "-DUSE_RPC"
+            "-DUSE_TENSORPIPE"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-DENABLE_FP8"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-std=c++17"
+            "--no-cuda-include-ptx=all"
+            "--cuda-gpu-arch=sm_70"
+            "--cuda-gpu-arch=sm_72"
+            "--cuda-gpu-arch=sm_75"
+            "--cuda-gpu-arch=sm_80"
+            "--cuda-gpu-arch=sm_86"
+            "--cuda-gpu-arch=sm_87"
+            "--cuda-gpu-arch=sm_89"
+            "--cuda-gpu-arch=sm_90"
+            "--cuda-gpu-arch=sm_100"
+            "--cuda-gpu-arch=sm_101"
+            "--cuda-gpu-arch=sm_120"
+            "--cuda-include-ptx=sm_120"
+          ];
+          sources = [ "csrc/img2gray.cu" ];
+        }
+      ];
+    }
+  ];
+  metadata2 = {
+    name = "img2gray";
+    version = 1;
+    license = "Apache-2.0";
+    python-depends = [ ];
+    kernel-depends = [ ];
+    kernels-minver = "0.14.0";
+    backend = {
+      type = "cuda";
+      archs = [
+        "7.0"
+        "7.2"
+        "7.5"
+        "8.0"
+        "8.6"
+        "8.7"
+        "8.9"
         "9.0"
         "10.0"
         "10.1"
@@ -101,7 +218,7 @@ let
       ];
     };
   };
-  components2 = {
+  components4 = {
     name = "torch";
     include = [ "csrc" ];
     headers = [
@@ -132,8 +249,8 @@ let
       }
     ];
   };
-  components3 = [
-    components2
+  components5 = [
+    components4
     {
       name = "img2gray";
       include = [ "csrc" ];
@@ -188,8 +305,8 @@ let
     python = "python-3.11";
     torch = "torch-2.11.0";
   };
-  components4 = [
-    components2
+  components6 = [
+    components4
     {
       name = "img2gray";
       include = [ "csrc" ];
@@ -250,7 +367,7 @@ let
       ];
     }
   ];
-  metadata2 = {
+  metadata3 = {
     name = "img2gray";
     version = 1;
     license = "Apache-2.0";
@@ -279,38 +396,39 @@ let
     python = "python-3.11";
     torch = "torch-2.12.1";
   };
-  components5 = [
-    {
-      name = "torch";
-      include = [ "csrc" ];
-      headers = [
-        "csrc/img2gray.h"
-        "torch-ext/torch_binding.h"
-      ];
-      units = [
-        {
-          driver = "g++";
-          namespace = "linked";
-          flags = [
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_NVSHMEM"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-O3"
-            "-DNDEBUG"
-            "-std=gnu++20"
-            "-fPIC"
-            "-fno-gnu-unique"
-          ];
-          sources = [ "torch-ext/torch_binding.cpp" ];
-        }
-      ];
-    }
+  components7 = {
+    name = "torch";
+    include = [ "csrc" ];
+    headers = [
+      "csrc/img2gray.h"
+      "torch-ext/torch_binding.h"
+    ];
+    units = [
+      {
+        driver = "g++";
+        namespace = "linked";
+        flags = [
+          "-DCUDA_KERNEL"
+          "-DPy_LIMITED_API=3"
+          "-DUSE_C10D_GLOO"
+          "-DUSE_C10D_NCCL"
+          "-DUSE_CUDA=1"
+          "-DUSE_DISTRIBUTED"
+          "-DUSE_NVSHMEM"
+          "-DUSE_RPC"
+          "-DUSE_TENSORPIPE"
+          "-O3"
+          "-DNDEBUG"
+          "-std=gnu++20"
+          "-fPIC"
+          "-fno-gnu-unique"
+        ];
+        sources = [ "torch-ext/torch_binding.cpp" ];
+      }
+    ];
+  };
+  components8 = [
+    components7
     {
       name = "img2gray";
       include = [ "csrc" ];
@@ -389,6 +507,154 @@ let
     python = "python-3.11";
     torch = "torch-2.15.0";
   };
+  toolchain6 = {
+    clang = "clang-22";
+    cuda = "cuda-12.8";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.7.0-cu128";
+  };
+  toolchain7 = {
+    clang = "clang-22";
+    cuda = "cuda-12.9";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.8.0-cu129";
+  };
+  toolchain8 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.11.0-cu126";
+  };
+  components9 = [
+    components4
+    {
+      name = "img2gray";
+      include = [ "csrc" ];
+      headers = [
+        "csrc/img2gray.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "clang";
+          namespace = "none";
+          flags = [
+            "-DCUDA_KERNEL"
+            "-DPy_LIMITED_API=3"
+            "-DUSE_C10D_GLOO"
+            "-DUSE_C10D_NCCL"
+            "-DUSE_CUDA=1"
+            "-DUSE_DISTRIBUTED"
+            "-DUSE_NVSHMEM"
+            "-DUSE_RPC"
+            "-DUSE_TENSORPIPE"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-DENABLE_FP8"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-std=c++17"
+            "--no-cuda-include-ptx=all"
+            "--cuda-gpu-arch=sm_70"
+            "--cuda-gpu-arch=sm_72"
+            "--cuda-gpu-arch=sm_75"
+            "--cuda-gpu-arch=sm_80"
+            "--cuda-gpu-arch=sm_86"
+            "--cuda-gpu-arch=sm_87"
+            "--cuda-gpu-arch=sm_89"
+            "--cuda-gpu-arch=sm_90"
+            "--cuda-include-ptx=sm_90"
+          ];
+          sources = [ "csrc/img2gray.cu" ];
+        }
+      ];
+    }
+  ];
+  toolchain9 = {
+    clang = "clang-22";
+    cuda = "cuda-12.8";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.11.0-cu128";
+  };
+  toolchain10 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.12.0-cu126";
+  };
+  components10 = [
+    components7
+    {
+      name = "img2gray";
+      include = [ "csrc" ];
+      headers = [
+        "csrc/img2gray.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "clang";
+          namespace = "none";
+          flags = [
+            "-DCUDA_KERNEL"
+            "-DPy_LIMITED_API=3"
+            "-DUSE_C10D_GLOO"
+            "-DUSE_C10D_NCCL"
+            "-DUSE_CUDA=1"
+            "-DUSE_DISTRIBUTED"
+            "-DUSE_NVSHMEM"
+            "-DUSE_RPC"
+            "-DUSE_TENSORPIPE"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-DENABLE_FP8"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-std=c++20"
+            "--no-cuda-include-ptx=all"
+            "--cuda-gpu-arch=sm_70"
+            "--cuda-gpu-arch=sm_72"
+            "--cuda-gpu-arch=sm_75"
+            "--cuda-gpu-arch=sm_80"
+            "--cuda-gpu-arch=sm_86"
+            "--cuda-gpu-arch=sm_87"
+            "--cuda-gpu-arch=sm_89"
+            "--cuda-gpu-arch=sm_90"
+            "--cuda-include-ptx=sm_90"
+          ];
+          sources = [ "csrc/img2gray.cu" ];
+        }
+      ];
+    }
+  ];
+  toolchain11 = {
+    cuda = "cuda-13.2";
+    host = "gcc-toolset-14";
+    python = "python-3.11";
+    torch = "torch-2.12.0-cu132";
+  };
+  toolchain12 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.13.0-cu126";
+  };
+  toolchain13 = {
+    cuda = "cuda-13.2";
+    host = "gcc-toolset-14";
+    python = "python-3.11";
+    torch = "torch-2.13.0-cu132";
+  };
 in
 kernelBuilder.kernel {
   name = "img2gray";
@@ -405,75 +671,10 @@ kernelBuilder.kernel {
         torch = "torch-2.7.1";
       };
       id = id1;
-      components = [
-        components1
-        {
-          name = "img2gray";
-          include = [ "csrc" ];
-          headers = [
-            "csrc/img2gray.h"
-            "torch-ext/torch_binding.h"
-          ];
-          units = [
-            {
-              driver = "clang";
-              namespace = "none";
-              flags = [
-                "-DCUDA_KERNEL"
-                "-DPy_LIMITED_API=3"
-                "-DUSE_C10D_GLOO"
-                "-DUSE_C10D_NCCL"
-                "-DUSE_CUDA=1"
-                "-DUSE_DISTRIBUTED"
-                "-DUSE_RPC"
-                "-DUSE_TENSORPIPE"
-                "-DONNX_NAMESPACE=onnx_c2"
-                "-DENABLE_FP8"
-                "-O3"
-                "-DNDEBUG"
-                "-fPIC"
-                "-Wno-unknown-cuda-version"
-                "-Wno-unknown-warning-option"
-                "-std=c++17"
-                "--no-cuda-include-ptx=all"
-                "--cuda-gpu-arch=sm_70"
-                "--cuda-gpu-arch=sm_72"
-                "--cuda-gpu-arch=sm_75"
-                "--cuda-gpu-arch=sm_80"
-                "--cuda-gpu-arch=sm_86"
-                "--cuda-gpu-arch=sm_87"
-                "--cuda-gpu-arch=sm_89"
-                "--cuda-gpu-arch=sm_90"
-                "--cuda-include-ptx=sm_90"
-              ];
-              sources = [ "csrc/img2gray.cu" ];
-            }
-          ];
-        }
-      ];
+      components = components2;
       link = link1;
       python = python1;
-      metadata = {
-        name = "img2gray";
-        version = 1;
-        license = "Apache-2.0";
-        python-depends = [ ];
-        kernel-depends = [ ];
-        kernels-minver = "0.14.0";
-        backend = {
-          type = "cuda";
-          archs = [
-            "7.0"
-            "7.2"
-            "7.5"
-            "8.0"
-            "8.6"
-            "8.7"
-            "8.9"
-            "9.0+PTX"
-          ];
-        };
-      };
+      metadata = metadata1;
     })
     (variant {
       variant = "torch28-cxx11-cu128-x86_64-linux";
@@ -487,58 +688,10 @@ kernelBuilder.kernel {
         torch = "torch-2.8.0";
       };
       id = id1;
-      components = [
-        components1
-        {
-          name = "img2gray";
-          include = [ "csrc" ];
-          headers = [
-            "csrc/img2gray.h"
-            "torch-ext/torch_binding.h"
-          ];
-          units = [
-            {
-              driver = "clang";
-              namespace = "none";
-              flags = [
-                "-DCUDA_KERNEL"
-                "-DPy_LIMITED_API=3"
-                "-DUSE_C10D_GLOO"
-                "-DUSE_C10D_NCCL"
-                "-DUSE_CUDA=1"
-                "-DUSE_DISTRIBUTED"
-                "-DUSE_RPC"
-                "-DUSE_TENSORPIPE"
-                "-DONNX_NAMESPACE=onnx_c2"
-                "-DENABLE_FP8"
-                "-O3"
-                "-DNDEBUG"
-                "-fPIC"
-                "-Wno-unknown-cuda-version"
-                "-Wno-unknown-warning-option"
-                "-std=c++17"
-                "--no-cuda-include-ptx=all"
-                "--cuda-gpu-arch=sm_70"
-                "--cuda-gpu-arch=sm_72"
-                "--cuda-gpu-arch=sm_75"
-                "--cuda-gpu-arch=sm_80"
-                "--cuda-gpu-arch=sm_86"
-                "--cuda-gpu-arch=sm_87"
-                "--cuda-gpu-arch=sm_89"
-                "--cuda-gpu-arch=sm_90"
-                "--cuda-gpu-arch=sm_100"
-                "--cuda-gpu-arch=sm_101"
-                "--cuda-gpu-arch=sm_120"
-                "--cuda-include-ptx=sm_120"
-              ];
-              sources = [ "csrc/img2gray.cu" ];
-            }
-          ];
-        }
-      ];
+      components = components3;
       link = link1;
       python = python1;
-      metadata = metadata1;
+      metadata = metadata2;
     })
     (variant {
       variant = "torch29-cxx11-cu128-x86_64-linux";
@@ -552,10 +705,10 @@ kernelBuilder.kernel {
         torch = "torch-2.9.1";
       };
       id = id1;
-      components = components3;
+      components = components5;
       link = link1;
       python = python1;
-      metadata = metadata1;
+      metadata = metadata2;
     })
     (variant {
       variant = "torch210-cxx11-cu128-x86_64-linux";
@@ -569,10 +722,10 @@ kernelBuilder.kernel {
         torch = "torch-2.10.0";
       };
       id = id1;
-      components = components3;
+      components = components5;
       link = link1;
       python = python1;
-      metadata = metadata1;
+      metadata = metadata2;
     })
     (variant {
       variant = "torch211-cxx11-cu130-x86_64-linux";
@@ -580,10 +733,10 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain1;
       id = id1;
-      components = components4;
+      components = components6;
       link = link1;
       python = python1;
-      metadata = metadata2;
+      metadata = metadata3;
     })
     (variant {
       variant = "torch212-cxx11-cu130-x86_64-linux";
@@ -591,10 +744,10 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain2;
       id = id1;
-      components = components5;
+      components = components8;
       link = link1;
       python = python1;
-      metadata = metadata2;
+      metadata = metadata3;
     })
     (variant {
       variant = "torch213-cxx11-cu130-x86_64-linux";
@@ -602,10 +755,10 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain3;
       id = id1;
-      components = components5;
+      components = components8;
       link = link1;
       python = python1;
-      metadata = metadata2;
+      metadata = metadata3;
     })
     (variant {
       variant = "torch214-cxx11-cu130-x86_64-linux";
@@ -613,10 +766,10 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain4;
       id = id1;
-      components = components5;
+      components = components8;
       link = link1;
       python = python1;
-      metadata = metadata2;
+      metadata = metadata3;
     })
     (variant {
       variant = "torch215-cxx11-cu132-x86_64-linux";
@@ -624,10 +777,10 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain5;
       id = id1;
-      components = components5;
+      components = components8;
       link = link1;
       python = python1;
-      metadata = metadata2;
+      metadata = metadata3;
     })
     (variant {
       variant = "torch211-cxx11-cu130-aarch64-linux";
@@ -635,10 +788,10 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain1;
       id = id1;
-      components = components4;
+      components = components6;
       link = link1;
       python = python1;
-      metadata = metadata2;
+      metadata = metadata3;
     })
     (variant {
       variant = "torch212-cxx11-cu130-aarch64-linux";
@@ -646,10 +799,10 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain2;
       id = id1;
-      components = components5;
+      components = components8;
       link = link1;
       python = python1;
-      metadata = metadata2;
+      metadata = metadata3;
     })
     (variant {
       variant = "torch213-cxx11-cu130-aarch64-linux";
@@ -657,10 +810,10 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain3;
       id = id1;
-      components = components5;
+      components = components8;
       link = link1;
       python = python1;
-      metadata = metadata2;
+      metadata = metadata3;
     })
     (variant {
       variant = "torch214-cxx11-cu130-aarch64-linux";
@@ -668,10 +821,10 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain4;
       id = id1;
-      components = components5;
+      components = components8;
       link = link1;
       python = python1;
-      metadata = metadata2;
+      metadata = metadata3;
     })
     (variant {
       variant = "torch215-cxx11-cu132-aarch64-linux";
@@ -679,10 +832,220 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain5;
       id = id1;
+      components = components8;
+      link = link1;
+      python = python1;
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch27-cxx11-cu118-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = {
+        clang = "clang-19";
+        cuda = "cuda-11.8";
+        host = "gcc-12";
+        python = "python-3.11";
+        torch = "torch-2.7.0-cu118";
+      };
+      id = id1;
+      components = components2;
+      link = link1;
+      python = python1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch27-cxx11-cu128-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain6;
+      id = id1;
+      components = components3;
+      link = link1;
+      python = python1;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch28-cxx11-cu126-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = {
+        clang = "clang-19";
+        cuda = "cuda-12.6";
+        host = "gcc-12";
+        python = "python-3.11";
+        torch = "torch-2.8.0-cu126";
+      };
+      id = id1;
+      components = components2;
+      link = link1;
+      python = python1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch28-cxx11-cu129-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain7;
+      id = id1;
+      components = components3;
+      link = link1;
+      python = python1;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch211-cxx11-cu126-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain8;
+      id = id1;
+      components = components9;
+      link = link1;
+      python = python1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch211-cxx11-cu128-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain9;
+      id = id1;
       components = components5;
       link = link1;
       python = python1;
       metadata = metadata2;
+    })
+    (variant {
+      variant = "torch212-cxx11-cu126-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain10;
+      id = id1;
+      components = components10;
+      link = link1;
+      python = python1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch212-cxx11-cu132-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain11;
+      id = id1;
+      components = components8;
+      link = link1;
+      python = python1;
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch213-cxx11-cu126-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain12;
+      id = id1;
+      components = components10;
+      link = link1;
+      python = python1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch213-cxx11-cu132-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain13;
+      id = id1;
+      components = components8;
+      link = link1;
+      python = python1;
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch27-cxx11-cu128-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain6;
+      id = id1;
+      components = components3;
+      link = link1;
+      python = python1;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch28-cxx11-cu129-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain7;
+      id = id1;
+      components = components3;
+      link = link1;
+      python = python1;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch211-cxx11-cu126-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain8;
+      id = id1;
+      components = components9;
+      link = link1;
+      python = python1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch211-cxx11-cu128-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain9;
+      id = id1;
+      components = components5;
+      link = link1;
+      python = python1;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch212-cxx11-cu126-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain10;
+      id = id1;
+      components = components10;
+      link = link1;
+      python = python1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch212-cxx11-cu132-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain11;
+      id = id1;
+      components = components8;
+      link = link1;
+      python = python1;
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch213-cxx11-cu126-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain12;
+      id = id1;
+      components = components10;
+      link = link1;
+      python = python1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch213-cxx11-cu132-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain13;
+      id = id1;
+      components = components8;
+      link = link1;
+      python = python1;
+      metadata = metadata3;
     })
   ];
 }

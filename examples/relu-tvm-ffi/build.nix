@@ -59,6 +59,7 @@ let
     GLIBCXX = "3.4.24";
   };
   link1 = {
+    driver = "g++";
     extension = "so";
     flags = [
       "-O3"
@@ -116,6 +117,7 @@ let
     ];
   };
   link2 = {
+    driver = "g++";
     extension = "so";
     flags = [
       "-O3"
@@ -206,6 +208,14 @@ let
     host = "gcc-12";
     tvm-ffi = "tvm-ffi-0.1.9";
   };
+  flags2 = [
+    "-DCPU_KERNEL"
+    "-O3"
+    "-DNDEBUG"
+    "-std=gnu++17"
+    "-fPIC"
+    "-mmacosx-version-min=15.0"
+  ];
 in
 kernelBuilder.kernel {
   name = "relu-tvm-ffi";
@@ -435,13 +445,43 @@ kernelBuilder.kernel {
         tvm-ffi = "tvm-ffi-0.1.9";
       };
       id = id1;
-      components = components1;
+      components = [
+        {
+          name = "tvm-ffi";
+          include = [ "csrc" ];
+          headers = [ "csrc/relu.h" ];
+          units = [
+            {
+              driver = "apple-clang++";
+              namespace = "none";
+              flags = flags2;
+              sources = [ "tvm-ffi-ext/binding.cpp" ];
+            }
+          ];
+        }
+        {
+          name = "relu_cpu";
+          include = [ "csrc" ];
+          headers = [ "csrc/relu.h" ];
+          units = [
+            {
+              driver = "apple-clang++";
+              namespace = "none";
+              flags = flags2;
+              sources = [ "csrc/relu_cpu.cpp" ];
+            }
+          ];
+        }
+      ];
       link = {
+        driver = "apple-clang++";
         extension = "dylib";
         flags = [
           "-O3"
           "-DNDEBUG"
-          "-Wl,--as-needed"
+          "-bundle"
+          "-Wl,-undefined,dynamic_lookup"
+          "-mmacosx-version-min=15.0"
         ];
         libraries = [ "-ltvm_ffi" ];
         policy = { };

@@ -72,12 +72,6 @@ let
       ];
     }
   ];
-  libraries1 = [
-    "-Wl,--no-as-needed"
-    "-lc10"
-    "-ltorch_cpu"
-    "-Wl,--as-needed"
-  ];
   policy1 = {
     CXXABI = "1.3.11";
     GCC = "7.0.0";
@@ -85,13 +79,19 @@ let
     GLIBCXX = "3.4.24";
   };
   link1 = {
+    driver = "g++";
     extension = "abi3.so";
     flags = [
       "-O3"
       "-DNDEBUG"
       "-Wl,--as-needed"
     ];
-    libraries = libraries1;
+    libraries = [
+      "-Wl,--no-as-needed"
+      "-lc10"
+      "-ltorch_cpu"
+      "-Wl,--as-needed"
+    ];
     policy = policy1;
   };
   metadata1 = {
@@ -145,7 +145,54 @@ let
       }
     ];
   };
+  components3 = [
+    components2
+    {
+      name = "relu_cuda";
+      include = [ "csrc" ];
+      headers = [
+        "csrc/relu_cuda.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "clang";
+          namespace = "none";
+          flags = [
+            "-DCUDA_KERNEL"
+            "-DPy_LIMITED_API=3"
+            "-DUSE_C10D_GLOO"
+            "-DUSE_C10D_NCCL"
+            "-DUSE_CUDA=1"
+            "-DUSE_DISTRIBUTED"
+            "-DUSE_RPC"
+            "-DUSE_TENSORPIPE"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-DENABLE_FP8"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-std=c++17"
+            "--no-cuda-include-ptx=all"
+            "--cuda-gpu-arch=sm_70"
+            "--cuda-gpu-arch=sm_72"
+            "--cuda-gpu-arch=sm_75"
+            "--cuda-gpu-arch=sm_80"
+            "--cuda-gpu-arch=sm_86"
+            "--cuda-gpu-arch=sm_87"
+            "--cuda-gpu-arch=sm_89"
+            "--cuda-gpu-arch=sm_90"
+            "--cuda-include-ptx=sm_90"
+          ];
+          sources = [ "csrc/relu_cuda.cu" ];
+        }
+      ];
+    }
+  ];
   link2 = {
+    driver = "g++";
     extension = "abi3.so";
     flags = [
       "-O3"
@@ -163,12 +210,82 @@ let
     ];
     policy = policy1;
   };
+  metadata2 = {
+    name = "relu";
+    version = 1;
+    license = "Apache-2.0";
+    python-depends = [ ];
+    kernel-depends = [ ];
+    kernels-minver = "0.14.0";
+    backend = {
+      type = "cuda";
+      archs = [
+        "7.0"
+        "7.2"
+        "7.5"
+        "8.0"
+        "8.6"
+        "8.7"
+        "8.9"
+        "9.0+PTX"
+      ];
+    };
+  };
   toolchain2 = {
     host = "gcc-12";
     python = "python-3.11";
     torch = "torch-2.8.0";
   };
-  metadata2 = {
+  components4 = [
+    components2
+    {
+      name = "relu_cuda";
+      include = [ "csrc" ];
+      headers = [
+        "csrc/relu_cuda.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "clang";
+          namespace = "none";
+          flags = [
+            "-DCUDA_KERNEL"
+            "-DPy_LIMITED_API=3"
+            "-DUSE_C10D_GLOO"
+            "-DUSE_C10D_NCCL"
+            "-DUSE_CUDA=1"
+            "-DUSE_DISTRIBUTED"
+            "-DUSE_RPC"
+            "-DUSE_TENSORPIPE"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-DENABLE_FP8"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-std=c++17"
+            "--no-cuda-include-ptx=all"
+            "--cuda-gpu-arch=sm_70"
+            "--cuda-gpu-arch=sm_72"
+            "--cuda-gpu-arch=sm_75"
+            "--cuda-gpu-arch=sm_80"
+            "--cuda-gpu-arch=sm_86"
+            "--cuda-gpu-arch=sm_87"
+            "--cuda-gpu-arch=sm_89"
+            "--cuda-gpu-arch=sm_90"
+            "--cuda-gpu-arch=sm_100"
+            "--cuda-gpu-arch=sm_101"
+            "--cuda-gpu-arch=sm_120"
+            "--cuda-include-ptx=sm_120"
+          ];
+          sources = [ "csrc/relu_cuda.cu" ];
+        }
+      ];
+    }
+  ];
+  metadata3 = {
     name = "relu";
     version = 1;
     license = "Apache-2.0";
@@ -197,7 +314,7 @@ let
     python = "python-3.11";
     torch = "torch-2.9.1";
   };
-  components3 = {
+  components5 = {
     name = "torch";
     include = [ "csrc" ];
     headers = [
@@ -228,8 +345,8 @@ let
       }
     ];
   };
-  components4 = [
-    components3
+  components6 = [
+    components5
     {
       name = "relu_cuda";
       include = [ "csrc" ];
@@ -294,8 +411,8 @@ let
     python = "python-3.11";
     torch = "torch-2.11.0";
   };
-  components5 = [
-    components3
+  components7 = [
+    components5
     {
       name = "relu_cuda";
       include = [ "csrc" ];
@@ -356,7 +473,7 @@ let
       ];
     }
   ];
-  metadata3 = {
+  metadata4 = {
     name = "relu";
     version = 1;
     license = "Apache-2.0";
@@ -397,7 +514,7 @@ let
     "-fPIC"
     "-fno-gnu-unique"
   ];
-  components6 = [
+  components8 = [
     {
       name = "torch";
       include = [ "csrc" ];
@@ -440,38 +557,39 @@ let
     python = "python-3.11";
     torch = "torch-2.12.1";
   };
-  components7 = [
-    {
-      name = "torch";
-      include = [ "csrc" ];
-      headers = [
-        "csrc/relu_cuda.h"
-        "torch-ext/torch_binding.h"
-      ];
-      units = [
-        {
-          driver = "g++";
-          namespace = "linked";
-          flags = [
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_NVSHMEM"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-O3"
-            "-DNDEBUG"
-            "-std=gnu++20"
-            "-fPIC"
-            "-fno-gnu-unique"
-          ];
-          sources = [ "torch-ext/torch_binding.cpp" ];
-        }
-      ];
-    }
+  components9 = {
+    name = "torch";
+    include = [ "csrc" ];
+    headers = [
+      "csrc/relu_cuda.h"
+      "torch-ext/torch_binding.h"
+    ];
+    units = [
+      {
+        driver = "g++";
+        namespace = "linked";
+        flags = [
+          "-DCUDA_KERNEL"
+          "-DPy_LIMITED_API=3"
+          "-DUSE_C10D_GLOO"
+          "-DUSE_C10D_NCCL"
+          "-DUSE_CUDA=1"
+          "-DUSE_DISTRIBUTED"
+          "-DUSE_NVSHMEM"
+          "-DUSE_RPC"
+          "-DUSE_TENSORPIPE"
+          "-O3"
+          "-DNDEBUG"
+          "-std=gnu++20"
+          "-fPIC"
+          "-fno-gnu-unique"
+        ];
+        sources = [ "torch-ext/torch_binding.cpp" ];
+      }
+    ];
+  };
+  components10 = [
+    components9
     {
       name = "relu_cuda";
       include = [ "csrc" ];
@@ -565,15 +683,269 @@ let
     python = "python-3.11";
     torch = "torch-2.15.0";
   };
+  flags3 = [
+    "-DCPU_KERNEL"
+    "-DPy_LIMITED_API=3"
+    "-DUSE_C10D_GLOO"
+    "-DUSE_DISTRIBUTED"
+    "-DUSE_RPC"
+    "-DUSE_TENSORPIPE"
+    "-O3"
+    "-DNDEBUG"
+    "-std=gnu++17"
+    "-fPIC"
+    "-mmacosx-version-min=15.0"
+  ];
+  components11 = [
+    {
+      name = "torch";
+      include = [ "csrc" ];
+      headers = [
+        "csrc/relu_cuda.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "apple-clang++";
+          namespace = "linked";
+          flags = flags3;
+          sources = [ "torch-ext/torch_binding.cpp" ];
+        }
+      ];
+    }
+    {
+      name = "relu_cpu";
+      include = [
+        "torch-ext"
+        "csrc"
+      ];
+      headers = [
+        "csrc/relu_cuda.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "apple-clang++";
+          namespace = "none";
+          flags = flags3;
+          sources = [ "csrc/relu_cpu.cpp" ];
+        }
+      ];
+    }
+  ];
   link3 = {
+    driver = "apple-clang++";
     extension = "abi3.so";
     flags = [
       "-O3"
       "-DNDEBUG"
-      "-Wl,--as-needed"
+      "-bundle"
+      "-Wl,-undefined,dynamic_lookup"
+      "-mmacosx-version-min=15.0"
     ];
-    libraries = libraries1;
+    libraries = [
+      "-lc10"
+      "-ltorch_cpu"
+    ];
     policy = { };
+  };
+  flags4 = [
+    "-DCPU_KERNEL"
+    "-DPy_LIMITED_API=3"
+    "-DUSE_C10D_GLOO"
+    "-DUSE_DISTRIBUTED"
+    "-DUSE_RPC"
+    "-DUSE_TENSORPIPE"
+    "-O3"
+    "-DNDEBUG"
+    "-std=gnu++20"
+    "-fPIC"
+    "-mmacosx-version-min=15.0"
+  ];
+  components12 = [
+    {
+      name = "torch";
+      include = [ "csrc" ];
+      headers = [
+        "csrc/relu_cuda.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "apple-clang++";
+          namespace = "linked";
+          flags = flags4;
+          sources = [ "torch-ext/torch_binding.cpp" ];
+        }
+      ];
+    }
+    {
+      name = "relu_cpu";
+      include = [
+        "torch-ext"
+        "csrc"
+      ];
+      headers = [
+        "csrc/relu_cuda.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "apple-clang++";
+          namespace = "none";
+          flags = flags4;
+          sources = [ "csrc/relu_cpu.cpp" ];
+        }
+      ];
+    }
+  ];
+  toolchain15 = {
+    clang = "clang-22";
+    cuda = "cuda-12.8";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.7.0-cu128";
+  };
+  toolchain16 = {
+    clang = "clang-22";
+    cuda = "cuda-12.9";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.8.0-cu129";
+  };
+  toolchain17 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.11.0-cu126";
+  };
+  components13 = [
+    components5
+    {
+      name = "relu_cuda";
+      include = [ "csrc" ];
+      headers = [
+        "csrc/relu_cuda.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "clang";
+          namespace = "none";
+          flags = [
+            "-DCUDA_KERNEL"
+            "-DPy_LIMITED_API=3"
+            "-DUSE_C10D_GLOO"
+            "-DUSE_C10D_NCCL"
+            "-DUSE_CUDA=1"
+            "-DUSE_DISTRIBUTED"
+            "-DUSE_NVSHMEM"
+            "-DUSE_RPC"
+            "-DUSE_TENSORPIPE"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-DENABLE_FP8"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-std=c++17"
+            "--no-cuda-include-ptx=all"
+            "--cuda-gpu-arch=sm_70"
+            "--cuda-gpu-arch=sm_72"
+            "--cuda-gpu-arch=sm_75"
+            "--cuda-gpu-arch=sm_80"
+            "--cuda-gpu-arch=sm_86"
+            "--cuda-gpu-arch=sm_87"
+            "--cuda-gpu-arch=sm_89"
+            "--cuda-gpu-arch=sm_90"
+            "--cuda-include-ptx=sm_90"
+          ];
+          sources = [ "csrc/relu_cuda.cu" ];
+        }
+      ];
+    }
+  ];
+  toolchain18 = {
+    clang = "clang-22";
+    cuda = "cuda-12.8";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.11.0-cu128";
+  };
+  toolchain19 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.12.0-cu126";
+  };
+  components14 = [
+    components9
+    {
+      name = "relu_cuda";
+      include = [ "csrc" ];
+      headers = [
+        "csrc/relu_cuda.h"
+        "torch-ext/torch_binding.h"
+      ];
+      units = [
+        {
+          driver = "clang";
+          namespace = "none";
+          flags = [
+            "-DCUDA_KERNEL"
+            "-DPy_LIMITED_API=3"
+            "-DUSE_C10D_GLOO"
+            "-DUSE_C10D_NCCL"
+            "-DUSE_CUDA=1"
+            "-DUSE_DISTRIBUTED"
+            "-DUSE_NVSHMEM"
+            "-DUSE_RPC"
+            "-DUSE_TENSORPIPE"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-DENABLE_FP8"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-std=c++20"
+            "--no-cuda-include-ptx=all"
+            "--cuda-gpu-arch=sm_70"
+            "--cuda-gpu-arch=sm_72"
+            "--cuda-gpu-arch=sm_75"
+            "--cuda-gpu-arch=sm_80"
+            "--cuda-gpu-arch=sm_86"
+            "--cuda-gpu-arch=sm_87"
+            "--cuda-gpu-arch=sm_89"
+            "--cuda-gpu-arch=sm_90"
+            "--cuda-include-ptx=sm_90"
+          ];
+          sources = [ "csrc/relu_cuda.cu" ];
+        }
+      ];
+    }
+  ];
+  toolchain20 = {
+    cuda = "cuda-13.2";
+    host = "gcc-toolset-14";
+    python = "python-3.11";
+    torch = "torch-2.12.0-cu132";
+  };
+  toolchain21 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.13.0-cu126";
+  };
+  toolchain22 = {
+    cuda = "cuda-13.2";
+    host = "gcc-toolset-14";
+    python = "python-3.11";
+    torch = "torch-2.13.0-cu132";
   };
 in
 kernelBuilder.kernel {
@@ -608,52 +980,7 @@ kernelBuilder.kernel {
         torch = "torch-2.7.1";
       };
       id = id2;
-      components = [
-        components2
-        {
-          name = "relu_cuda";
-          include = [ "csrc" ];
-          headers = [
-            "csrc/relu_cuda.h"
-            "torch-ext/torch_binding.h"
-          ];
-          units = [
-            {
-              driver = "clang";
-              namespace = "none";
-              flags = [
-                "-DCUDA_KERNEL"
-                "-DPy_LIMITED_API=3"
-                "-DUSE_C10D_GLOO"
-                "-DUSE_C10D_NCCL"
-                "-DUSE_CUDA=1"
-                "-DUSE_DISTRIBUTED"
-                "-DUSE_RPC"
-                "-DUSE_TENSORPIPE"
-                "-DONNX_NAMESPACE=onnx_c2"
-                "-DENABLE_FP8"
-                "-O3"
-                "-DNDEBUG"
-                "-fPIC"
-                "-Wno-unknown-cuda-version"
-                "-Wno-unknown-warning-option"
-                "-std=c++17"
-                "--no-cuda-include-ptx=all"
-                "--cuda-gpu-arch=sm_70"
-                "--cuda-gpu-arch=sm_72"
-                "--cuda-gpu-arch=sm_75"
-                "--cuda-gpu-arch=sm_80"
-                "--cuda-gpu-arch=sm_86"
-                "--cuda-gpu-arch=sm_87"
-                "--cuda-gpu-arch=sm_89"
-                "--cuda-gpu-arch=sm_90"
-                "--cuda-include-ptx=sm_90"
-              ];
-              sources = [ "csrc/relu_cuda.cu" ];
-            }
-          ];
-        }
-      ];
+      components = components3;
       link = link2;
       python = {
         dir = "torch-ext/relu";
@@ -662,27 +989,7 @@ kernelBuilder.kernel {
           "pyi"
         ];
       };
-      metadata = {
-        name = "relu";
-        version = 1;
-        license = "Apache-2.0";
-        python-depends = [ ];
-        kernel-depends = [ ];
-        kernels-minver = "0.14.0";
-        backend = {
-          type = "cuda";
-          archs = [
-            "7.0"
-            "7.2"
-            "7.5"
-            "8.0"
-            "8.6"
-            "8.7"
-            "8.9"
-            "9.0+PTX"
-          ];
-        };
-      };
+      metadata = metadata2;
     })
     (variant {
       variant = "torch28-cxx11-cpu-x86_64-linux";
@@ -713,55 +1020,7 @@ kernelBuilder.kernel {
         torch = "torch-2.8.0";
       };
       id = id2;
-      components = [
-        components2
-        {
-          name = "relu_cuda";
-          include = [ "csrc" ];
-          headers = [
-            "csrc/relu_cuda.h"
-            "torch-ext/torch_binding.h"
-          ];
-          units = [
-            {
-              driver = "clang";
-              namespace = "none";
-              flags = [
-                "-DCUDA_KERNEL"
-                "-DPy_LIMITED_API=3"
-                "-DUSE_C10D_GLOO"
-                "-DUSE_C10D_NCCL"
-                "-DUSE_CUDA=1"
-                "-DUSE_DISTRIBUTED"
-                "-DUSE_RPC"
-                "-DUSE_TENSORPIPE"
-                "-DONNX_NAMESPACE=onnx_c2"
-                "-DENABLE_FP8"
-                "-O3"
-                "-DNDEBUG"
-                "-fPIC"
-                "-Wno-unknown-cuda-version"
-                "-Wno-unknown-warning-option"
-                "-std=c++17"
-                "--no-cuda-include-ptx=all"
-                "--cuda-gpu-arch=sm_70"
-                "--cuda-gpu-arch=sm_72"
-                "--cuda-gpu-arch=sm_75"
-                "--cuda-gpu-arch=sm_80"
-                "--cuda-gpu-arch=sm_86"
-                "--cuda-gpu-arch=sm_87"
-                "--cuda-gpu-arch=sm_89"
-                "--cuda-gpu-arch=sm_90"
-                "--cuda-gpu-arch=sm_100"
-                "--cuda-gpu-arch=sm_101"
-                "--cuda-gpu-arch=sm_120"
-                "--cuda-include-ptx=sm_120"
-              ];
-              sources = [ "csrc/relu_cuda.cu" ];
-            }
-          ];
-        }
-      ];
+      components = components4;
       link = link2;
       python = {
         dir = "torch-ext/relu";
@@ -770,7 +1029,7 @@ kernelBuilder.kernel {
           "pyi"
         ];
       };
-      metadata = metadata2;
+      metadata = metadata3;
     })
     (variant {
       variant = "torch29-cxx11-cpu-x86_64-linux";
@@ -801,7 +1060,7 @@ kernelBuilder.kernel {
         torch = "torch-2.9.1";
       };
       id = id2;
-      components = components4;
+      components = components6;
       link = link2;
       python = {
         dir = "torch-ext/relu";
@@ -810,7 +1069,7 @@ kernelBuilder.kernel {
           "pyi"
         ];
       };
-      metadata = metadata2;
+      metadata = metadata3;
     })
     (variant {
       variant = "torch210-cxx11-cpu-x86_64-linux";
@@ -841,7 +1100,7 @@ kernelBuilder.kernel {
         torch = "torch-2.10.0";
       };
       id = id2;
-      components = components4;
+      components = components6;
       link = link2;
       python = {
         dir = "torch-ext/relu";
@@ -850,7 +1109,7 @@ kernelBuilder.kernel {
           "pyi"
         ];
       };
-      metadata = metadata2;
+      metadata = metadata3;
     })
     (variant {
       variant = "torch211-cxx11-cpu-x86_64-linux";
@@ -875,7 +1134,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain6;
       id = id2;
-      components = components5;
+      components = components7;
       link = link2;
       python = {
         dir = "torch-ext/relu";
@@ -884,7 +1143,7 @@ kernelBuilder.kernel {
           "pyi"
         ];
       };
-      metadata = metadata3;
+      metadata = metadata4;
     })
     (variant {
       variant = "torch212-cxx11-cpu-x86_64-linux";
@@ -892,7 +1151,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain7;
       id = id1;
-      components = components6;
+      components = components8;
       link = link1;
       python = {
         dir = "torch-ext/relu";
@@ -909,7 +1168,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain8;
       id = id2;
-      components = components7;
+      components = components10;
       link = link2;
       python = {
         dir = "torch-ext/relu";
@@ -918,7 +1177,7 @@ kernelBuilder.kernel {
           "pyi"
         ];
       };
-      metadata = metadata3;
+      metadata = metadata4;
     })
     (variant {
       variant = "torch213-cxx11-cpu-x86_64-linux";
@@ -926,7 +1185,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain9;
       id = id1;
-      components = components6;
+      components = components8;
       link = link1;
       python = {
         dir = "torch-ext/relu";
@@ -943,7 +1202,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain10;
       id = id2;
-      components = components7;
+      components = components10;
       link = link2;
       python = {
         dir = "torch-ext/relu";
@@ -952,7 +1211,7 @@ kernelBuilder.kernel {
           "pyi"
         ];
       };
-      metadata = metadata3;
+      metadata = metadata4;
     })
     (variant {
       variant = "torch214-cxx11-cpu-x86_64-linux";
@@ -960,7 +1219,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain11;
       id = id1;
-      components = components6;
+      components = components8;
       link = link1;
       python = {
         dir = "torch-ext/relu";
@@ -977,7 +1236,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain12;
       id = id2;
-      components = components7;
+      components = components10;
       link = link2;
       python = {
         dir = "torch-ext/relu";
@@ -986,7 +1245,7 @@ kernelBuilder.kernel {
           "pyi"
         ];
       };
-      metadata = metadata3;
+      metadata = metadata4;
     })
     (variant {
       variant = "torch215-cxx11-cpu-x86_64-linux";
@@ -994,7 +1253,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain13;
       id = id1;
-      components = components6;
+      components = components8;
       link = link1;
       python = {
         dir = "torch-ext/relu";
@@ -1011,7 +1270,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain14;
       id = id2;
-      components = components7;
+      components = components10;
       link = link2;
       python = {
         dir = "torch-ext/relu";
@@ -1020,7 +1279,7 @@ kernelBuilder.kernel {
           "pyi"
         ];
       };
-      metadata = metadata3;
+      metadata = metadata4;
     })
     (variant {
       variant = "torch27-cxx11-cpu-aarch64-linux";
@@ -1113,7 +1372,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain6;
       id = id2;
-      components = components5;
+      components = components7;
       link = link2;
       python = {
         dir = "torch-ext/relu";
@@ -1122,7 +1381,7 @@ kernelBuilder.kernel {
           "pyi"
         ];
       };
-      metadata = metadata3;
+      metadata = metadata4;
     })
     (variant {
       variant = "torch212-cxx11-cpu-aarch64-linux";
@@ -1130,7 +1389,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain7;
       id = id1;
-      components = components6;
+      components = components8;
       link = link1;
       python = {
         dir = "torch-ext/relu";
@@ -1147,7 +1406,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain8;
       id = id2;
-      components = components7;
+      components = components10;
       link = link2;
       python = {
         dir = "torch-ext/relu";
@@ -1156,7 +1415,7 @@ kernelBuilder.kernel {
           "pyi"
         ];
       };
-      metadata = metadata3;
+      metadata = metadata4;
     })
     (variant {
       variant = "torch213-cxx11-cpu-aarch64-linux";
@@ -1164,7 +1423,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain9;
       id = id1;
-      components = components6;
+      components = components8;
       link = link1;
       python = {
         dir = "torch-ext/relu";
@@ -1181,7 +1440,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain10;
       id = id2;
-      components = components7;
+      components = components10;
       link = link2;
       python = {
         dir = "torch-ext/relu";
@@ -1190,7 +1449,7 @@ kernelBuilder.kernel {
           "pyi"
         ];
       };
-      metadata = metadata3;
+      metadata = metadata4;
     })
     (variant {
       variant = "torch214-cxx11-cpu-aarch64-linux";
@@ -1198,7 +1457,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain11;
       id = id1;
-      components = components6;
+      components = components8;
       link = link1;
       python = {
         dir = "torch-ext/relu";
@@ -1215,7 +1474,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain12;
       id = id2;
-      components = components7;
+      components = components10;
       link = link2;
       python = {
         dir = "torch-ext/relu";
@@ -1224,7 +1483,7 @@ kernelBuilder.kernel {
           "pyi"
         ];
       };
-      metadata = metadata3;
+      metadata = metadata4;
     })
     (variant {
       variant = "torch215-cxx11-cpu-aarch64-linux";
@@ -1232,7 +1491,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain13;
       id = id1;
-      components = components6;
+      components = components8;
       link = link1;
       python = {
         dir = "torch-ext/relu";
@@ -1249,7 +1508,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain14;
       id = id2;
-      components = components7;
+      components = components10;
       link = link2;
       python = {
         dir = "torch-ext/relu";
@@ -1258,7 +1517,7 @@ kernelBuilder.kernel {
           "pyi"
         ];
       };
-      metadata = metadata3;
+      metadata = metadata4;
     })
     (variant {
       variant = "torch27-cpu-aarch64-darwin";
@@ -1269,7 +1528,7 @@ kernelBuilder.kernel {
         torch = "torch-2.7.1";
       };
       id = id1;
-      components = components1;
+      components = components11;
       link = link3;
       python = {
         dir = "torch-ext/relu";
@@ -1289,7 +1548,7 @@ kernelBuilder.kernel {
         torch = "torch-2.8.0";
       };
       id = id1;
-      components = components1;
+      components = components11;
       link = link3;
       python = {
         dir = "torch-ext/relu";
@@ -1309,7 +1568,7 @@ kernelBuilder.kernel {
         torch = "torch-2.9.1";
       };
       id = id1;
-      components = components1;
+      components = components11;
       link = link3;
       python = {
         dir = "torch-ext/relu";
@@ -1329,7 +1588,7 @@ kernelBuilder.kernel {
         torch = "torch-2.10.0";
       };
       id = id1;
-      components = components1;
+      components = components11;
       link = link3;
       python = {
         dir = "torch-ext/relu";
@@ -1349,7 +1608,7 @@ kernelBuilder.kernel {
         torch = "torch-2.11.0";
       };
       id = id1;
-      components = components1;
+      components = components11;
       link = link3;
       python = {
         dir = "torch-ext/relu";
@@ -1369,7 +1628,7 @@ kernelBuilder.kernel {
         torch = "torch-2.12.1";
       };
       id = id1;
-      components = components6;
+      components = components12;
       link = link3;
       python = {
         dir = "torch-ext/relu";
@@ -1389,7 +1648,7 @@ kernelBuilder.kernel {
         torch = "torch-2.13.0";
       };
       id = id1;
-      components = components6;
+      components = components12;
       link = link3;
       python = {
         dir = "torch-ext/relu";
@@ -1409,7 +1668,7 @@ kernelBuilder.kernel {
         torch = "torch-2.14.1";
       };
       id = id1;
-      components = components6;
+      components = components12;
       link = link3;
       python = {
         dir = "torch-ext/relu";
@@ -1429,7 +1688,7 @@ kernelBuilder.kernel {
         torch = "torch-2.15.0";
       };
       id = id1;
-      components = components6;
+      components = components12;
       link = link3;
       python = {
         dir = "torch-ext/relu";
@@ -1439,6 +1698,324 @@ kernelBuilder.kernel {
         ];
       };
       metadata = metadata1;
+    })
+    (variant {
+      variant = "torch27-cxx11-cu118-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = {
+        clang = "clang-19";
+        cuda = "cuda-11.8";
+        host = "gcc-12";
+        python = "python-3.11";
+        torch = "torch-2.7.0-cu118";
+      };
+      id = id2;
+      components = components3;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch27-cxx11-cu128-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain15;
+      id = id2;
+      components = components4;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch28-cxx11-cu126-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = {
+        clang = "clang-19";
+        cuda = "cuda-12.6";
+        host = "gcc-12";
+        python = "python-3.11";
+        torch = "torch-2.8.0-cu126";
+      };
+      id = id2;
+      components = components3;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch28-cxx11-cu129-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain16;
+      id = id2;
+      components = components4;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch211-cxx11-cu126-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain17;
+      id = id2;
+      components = components13;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch211-cxx11-cu128-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain18;
+      id = id2;
+      components = components6;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch212-cxx11-cu126-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain19;
+      id = id2;
+      components = components14;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch212-cxx11-cu132-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain20;
+      id = id2;
+      components = components10;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata4;
+    })
+    (variant {
+      variant = "torch213-cxx11-cu126-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain21;
+      id = id2;
+      components = components14;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch213-cxx11-cu132-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain22;
+      id = id2;
+      components = components10;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata4;
+    })
+    (variant {
+      variant = "torch27-cxx11-cu128-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain15;
+      id = id2;
+      components = components4;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch28-cxx11-cu129-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain16;
+      id = id2;
+      components = components4;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch211-cxx11-cu126-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain17;
+      id = id2;
+      components = components13;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch211-cxx11-cu128-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain18;
+      id = id2;
+      components = components6;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch212-cxx11-cu126-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain19;
+      id = id2;
+      components = components14;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch212-cxx11-cu132-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain20;
+      id = id2;
+      components = components10;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata4;
+    })
+    (variant {
+      variant = "torch213-cxx11-cu126-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain21;
+      id = id2;
+      components = components14;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch213-cxx11-cu132-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain22;
+      id = id2;
+      components = components10;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata4;
     })
   ];
 }

@@ -6,7 +6,7 @@
   name,
   # From nix/default.nix `toolchain`.
   toolchain,
-  # "gcc", "g++", "nvcc" or "clang".
+  # One of `Driver` in src/plan/units.rs.
   driver,
   # The file, as a store path, and its path in the kernel's folder, which is also where it lies when compiled.
   file,
@@ -24,6 +24,13 @@
 }:
 let
   cuda = driver == "nvcc" || driver == "clang";
+  present = builtins.filter (tool: tool != null);
+  # Toolkits of GPUs that the variant has.
+  toolkits = present [
+    toolchain.cuda
+    toolchain.rocm
+    toolchain.oneapi
+  ];
 in
 run {
   inherit
@@ -37,17 +44,26 @@ run {
     ;
   script = ./compile.sh;
   needsShell = driver == "nvcc";
-  tools = [ toolchain.host.bin ] ++ (if driver == "clang" then [ toolchain.clang.bin ] else [ ]);
+  tools = present [
+    toolchain.host.bin
+    (if driver == "clang" then toolchain.clang.bin else null)
+    (if driver == "hip" then toolchain.rocm.bin else null)
+    (if driver == "hip" then toolchain.interpreter else null)
+    (if driver == "icx" || driver == "icpx" then toolchain.oneapi.bin else null)
+  ];
   registration = if registration == null then "" else registration;
   define = if define == null then "" else define;
   system_include =
     toolchain.framework.include
-    ++ (if toolchain.python == null then [ ] else toolchain.python.include)
-    ++ (if toolchain.cuda == null then [ ] else toolchain.cuda.include);
+    ++ builtins.concatMap (tool: tool.include) (present [ toolchain.python ] ++ toolkits);
   # Where these headers lie must not reach the object.
   prefixes = [
     toolchain.framework.prefix
   ]
-  ++ (if toolchain.cuda == null then [ ] else toolchain.cuda.include);
+  ++ builtins.concatMap (tool: tool.include) toolkits;
+  hipify = ./hipify.py;
+  torchHipify = if driver == "hip" then toolchain.framework.hipify else "";
+  metal = ./metal.sh;
+  metallibHeader = if driver == "apple-clang++" then ../../templates/torch/metallib.h else "";
   cuda = if cuda then toolchain.cuda.toolkit else "";
 }

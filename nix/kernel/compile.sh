@@ -16,7 +16,8 @@ elif [ -n "$registration" ]; then
     command+=(-DKERNEL_BUILDER_NAMESPACE_LINKED)
 fi
 for dir in "${include[@]}"; do search+=("-I$dir"); done
-for dir in "${system_include[@]}"; do search+=(-isystem "$dir"); done
+# Shaders see no C++.
+[ "$driver" = metal ] || for dir in "${system_include[@]}"; do search+=(-isystem "$dir"); done
 
 # Runs a compiler and says how much memory it took, for `kernel-builder build` to learn from.
 measured() {
@@ -29,7 +30,7 @@ measured() {
 
 # NB: the source is named by its relative path, so that __FILE__ is the same wherever the build runs.
 case $driver in
-gcc | g++)
+gcc | g++ | icx | icpx)
     for prefix in "${prefixes[@]}"; do command+=("-ffile-prefix-map=$prefix=/toolchain"); done
     measured "$driver" "${command[@]}" "${search[@]}" "${flags[@]}" -o "$out" -c "./$source"
     ;;
@@ -44,6 +45,28 @@ clang)
     for prefix in "${prefixes[@]}"; do command+=("-ffile-prefix-map=$prefix=/toolchain"); done
     measured clang++ --cuda-path="$cuda" -ffile-compilation-dir=. \
         "${command[@]}" "${search[@]}" "${flags[@]}" -o "$out" -c "./$source"
+    ;;
+hip)
+    for prefix in "${prefixes[@]}"; do command+=("-ffile-prefix-map=$prefix=/toolchain"); done
+    case $source in *.cu) source=$(python3 "$hipify" "$torchHipify" "$source" "${include[@]}") ;; esac
+    # Without an id, clang makes one of the paths that this build has.
+    measured clang++ -cuid="$(printf %s "$source" | sha256sum | cut -c 1-16)" -ffile-compilation-dir=. \
+        "${command[@]}" "${search[@]}" "${flags[@]}" -o "$out" -x hip -c "./$source"
+    ;;
+apple-clang | apple-clang++)
+    for prefix in "${prefixes[@]}"; do command+=("-ffile-prefix-map=$prefix=/toolchain"); done
+    search+=(-isystem "$(xcode-select --print-path)/Library/Frameworks/Python3.framework/Headers")
+    if [ -n "$metallibHeader" ]; then
+        mkdir -p ../generated
+        cp "$metallibHeader" ../generated/kernel_builder_metallib.h
+        search+=(-I../generated)
+    fi
+    xcrun --sdk macosx "${driver#apple-}" "${command[@]}" "${search[@]}" "${flags[@]}" -o "$out" -c "./$source"
+    ;;
+metal)
+    # shellcheck source=nix/kernel/metal.sh
+    . "$metal"
+    "$metal_bin/metal" "${search[@]}" "${flags[@]}" -o "$out" -c "./$source"
     ;;
 *) fail "no recipe for the driver $driver" ;;
 esac

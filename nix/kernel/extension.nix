@@ -39,20 +39,32 @@ let
       registration = if group.namespace == "none" then null else framework.registration;
       define = if group.namespace == "compiled" then "${framework.define}=${namespace}" else null;
     };
-  objects = builtins.concatMap (
-    component:
-    let
-      headers = sources.tree component.headers;
-    in
-    builtins.concatMap (group: map (compile component headers group) group.sources) component.units
-  ) components;
+  # The objects of groups that some drivers make.
+  compiled =
+    wanted:
+    builtins.concatMap (
+      component:
+      let
+        headers = sources.tree component.headers;
+      in
+      builtins.concatMap (group: map (compile component headers group) group.sources) (
+        builtins.filter (group: wanted group.driver) component.units
+      )
+    ) components;
+  objects = compiled (driver: driver != "metal");
+  shaders = compiled (driver: driver == "metal");
 
   library = recipe.link {
     name = "${name}-${variant}-library";
     toolchain = tools;
     library = "${namespace}.${link.extension}";
-    inherit namespace objects;
-    inherit (link) flags libraries policy;
+    inherit namespace objects shaders;
+    inherit (link)
+      driver
+      flags
+      libraries
+      policy
+      ;
   };
 in
 {

@@ -10,12 +10,19 @@
   objects,
   # The op namespace, defined here for units that leave it to the link.
   namespace,
+  # Compiled Metal shaders, to be embedded.
+  shaders,
+  # "g++", "icpx" or "apple-clang++"
+  driver,
   # Flags before and libraries after the objects.
   flags,
   libraries,
   # The newest version of each symbol family that the library may need, e.g. { GLIBC = "2.28"; }.
   policy,
 }:
+let
+  present = builtins.filter (tool: tool != null);
+in
 run {
   inherit
     name
@@ -25,16 +32,31 @@ run {
     flags
     libraries
     policy
+    driver
+    shaders
     ;
-  script = ./link.sh;
-  tools = [ toolchain.host.bin ];
-  # C and C++ libraries that keep the policy.
-  platform = manylinux {
-    inherit policy;
-    inherit (toolchain) host;
-  };
+  script = if driver == "apple-clang++" then ./link-macos.sh else ./link.sh;
+  namespaceScript = ./namespace.sh;
+  metal = ./metal.sh;
+  tools = present [
+    toolchain.host.bin
+    (if driver == "icpx" then toolchain.oneapi.bin else null)
+  ];
+  # C and C++ libraries that keep the policy, where the host compiler's own do not.
+  platform =
+    if toolchain.host.keepsPolicy then
+      ""
+    else
+      manylinux {
+        inherit policy;
+        inherit (toolchain) host;
+      };
   search =
     toolchain.framework.libraries
-    ++ (if toolchain.cuda == null then [ ] else [ "${toolchain.cuda.toolkit}/lib64" ]);
+    ++ builtins.concatMap (tool: tool.libraries) (present [
+      toolchain.cuda
+      toolchain.rocm
+      toolchain.oneapi
+    ]);
   expectedSymbols = toolchain.framework.symbols;
 }

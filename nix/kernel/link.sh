@@ -1,24 +1,17 @@
 # Objects -> $out/$library.
 mkdir "$out"
 
-# What torch's registration.h leaves to the link. NB: no `nm | grep -q`: with pipefail, nm ended by the closed pipe is a
-# failure.
-symbols=$(nm "${objects[@]}")
-if [[ $symbols == *kernel_builder_* ]]; then
-    printf '__attribute__((visibility("hidden"))) const char kernel_builder_namespace[] = "%s";\n' "$namespace"
-    if [[ $symbols == *' T kernel_builder_module'* ]]; then
-        printf '__attribute__((visibility("hidden"))) void *kernel_builder_module(void);\n'
-        printf 'void *PyInit_%s(void) { return kernel_builder_module(); }\n' "$namespace"
-    fi
-fi >namespace.c
+# shellcheck source=nix/kernel/namespace.sh
+. "$namespaceScript"
 gcc -O2 -fPIC -o namespace.o -c namespace.c
 
-paths=("-L$platform/lib")
+paths=()
+[ -z "$platform" ] || paths+=("-L$platform/lib")
 for dir in "${search[@]}"; do paths+=("-L$dir"); done
 # NB: libstdc++ comes first, since torch's libraries export parts of one that are not meant for others (std::filesystem),
 # and static code stays inside, so that no other library of the process uses it.
-g++ -shared -fPIC "${flags[@]}" -o "$out/$library" "${objects[@]}" namespace.o "${paths[@]}" -lstdc++ "${libraries[@]}" \
-    -Wl,--exclude-libs,ALL
+"$driver" -shared -fPIC "${flags[@]}" -o "$out/$library" "${objects[@]}" namespace.o "${paths[@]}" -lstdc++ \
+    "${libraries[@]}" -Wl,--exclude-libs,ALL
 strip --strip-unneeded "$out/$library"
 
 # Symbols that no library of the link defines and nobody else is known to: a loader would fail on them, on the machine of

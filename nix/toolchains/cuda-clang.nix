@@ -20,4 +20,5 @@ in
 {
   inherit toolkit;
   include = [ "${toolkit}/include" ];
+  libraries = [ "${toolkit}/lib64" ];
 }

@@ -19,4 +19,5 @@ in
 {
   inherit toolkit;
   include = [ "${toolkit}/include" ];
+  libraries = [ "${toolkit}/lib64" ];
 }

@@ -20,4 +20,8 @@ in
     script = ./host-bin.sh;
     inherit sysroot;
   };
+  # Where its libraries lie.
+  libraries = "${sysroot}/usr/lib/x86_64-linux-gnu";
+  # Its libraries are newer than any policy.
+  keepsPolicy = false;
 }

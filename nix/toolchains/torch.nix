@@ -3,11 +3,26 @@
 {
   name,
   host,
+  # Unpacks wheels that are too large for the seed's unzip; null where there are none.
+  interpreter,
   pins,
   run,
 }:
 let
-  headers = builtins.head (pins.family name);
+  # A tree of its headers, or the whole wheel: who serves files by URL need not serve parts of them.
+  pin = builtins.head (pins.family name);
+  isWheel = builtins.match ".*[.]whl" pin.name != null;
+  members =
+    part: folder:
+    run {
+      name = "${name}-${part}";
+      script = ./wheel-members.sh;
+      program = ./wheel-members.py;
+      tools = if interpreter == null then [ ] else [ interpreter ];
+      wheel = pin;
+      inherit folder;
+    };
+  headers = if isWheel then members "headers" "torch/include" else pin;
 in
 {
   include = [
@@ -16,20 +31,31 @@ in
   ];
   # A prefix that must not reach an object (torch's macros expand __FILE__).
   prefix = "${headers}/torch";
+  # torch's translator of CUDA sources: a folder with the Python package `hipify`.
+  hipify = "${members "hipify" "torch/utils/hipify"}/torch/utils";
   # Folders of libraries to link with; the same for every torch.
-  libraries = [
-    (run {
-      name = "torch-stubs";
-      script = ./torch-stubs.sh;
-      tools = [ host.bin ];
-      names = [
-        "c10"
-        "torch_cpu"
-        "c10_cuda"
-        "torch_cuda"
+  libraries =
+    # NB: macOS looks for symbols in all of the process.
+    if host.bin == null then
+      [ ]
+    else
+      [
+        (run {
+          name = "torch-stubs";
+          script = ./torch-stubs.sh;
+          tools = [ host.bin ];
+          names = [
+            "c10"
+            "torch_cpu"
+            "c10_cuda"
+            "torch_cuda"
+            "c10_hip"
+            "torch_hip"
+            "c10_xpu"
+            "torch_xpu"
+          ];
+        })
       ];
-    })
-  ];
   # Symbols that a linked library may leave to torch.
   symbols = ./torch-symbols.txt;
 }

@@ -231,6 +231,7 @@ fn exclusion(kernel: &Kernel, table: &Table, row: &Row, abi: &Abi) -> Option<Why
     missing_library(kernel, row.backend)
         .or_else(|| outside_of_torch(kernel, row))
         .or_else(|| outside_of_cuda(kernel, table, row))
+        .or_else(|| outside_of_rocm(kernel, table, row))
         .or_else(|| served_by_another(kernel, table, row, abi))
 }
 
@@ -318,6 +319,28 @@ fn flags_without_meaning(section: &Section, row: &Row, cuda: &Version) -> Option
         section: section.name.clone(),
         cuda: cuda.clone(),
         flags: unknown.join(", "),
+    })
+}
+
+fn outside_of_rocm(kernel: &Kernel, table: &Table, row: &Row) -> Option<Why> {
+    let rocm = row
+        .compute
+        .as_ref()
+        .filter(|_| row.backend == Backend::Rocm)?;
+    let known = &table.rocm(rocm)?.known;
+    let mut sections = kernel.sections.iter();
+    sections.find_map(|section| match &section.backend {
+        SectionBackend::Rocm { archs, .. }
+            if !archs.is_empty() && !archs.iter().any(|arch| known.contains(arch)) =>
+        {
+            let asked: Vec<String> = archs.iter().map(ToString::to_string).collect();
+            Some(Why::RocmArchs {
+                section: section.name.clone(),
+                rocm: rocm.clone(),
+                asked: asked.join(", "),
+            })
+        }
+        _ => None,
     })
 }
 

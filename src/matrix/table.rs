@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer};
 
 use super::{Abi, name};
-use crate::kernel::{Backend, Capability};
+use crate::kernel::{Backend, Capability, RocmArch};
 use crate::version::Version;
 
 /// Where the archives of a row come from. In order of preference: what any package index serves comes first.
@@ -145,6 +145,18 @@ impl std::str::FromStr for CudaCompiler {
     }
 }
 
+/// GPU architectures of ROCm from one release on.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RocmFacts {
+    #[serde(deserialize_with = "parsed")]
+    pub from: Version,
+    #[serde(deserialize_with = "parsed_list")]
+    pub known: Vec<RocmArch>,
+    #[serde(deserialize_with = "parsed_list")]
+    pub default: Vec<RocmArch>,
+}
+
 /// The table as written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -154,6 +166,8 @@ struct Written {
     torch: BTreeMap<String, TorchFacts>,
     policy: BTreeMap<String, BTreeMap<String, String>>,
     cuda: Vec<CudaFacts>,
+    #[serde(default)]
+    rocm: Vec<RocmFacts>,
 }
 
 /// The whole table.
@@ -164,6 +178,7 @@ pub struct Table {
     torch: BTreeMap<String, TorchFacts>,
     policy: BTreeMap<String, BTreeMap<String, String>>,
     cuda: Vec<CudaFacts>,
+    rocm: Vec<RocmFacts>,
 }
 
 impl TryFrom<Written> for Table {
@@ -177,9 +192,13 @@ impl TryFrom<Written> for Table {
             torch: written.torch,
             policy: written.policy,
             cuda: written.cuda,
+            rocm: written.rocm,
         })
     }
 }
+
+/// The Python that runs build steps.
+const INTERPRETER: &str = "python-3.11-interpreter";
 
 /// Names the toolchains of a row. The rule is here and nowhere else: `torch-2.11.0`, from a vendor `torch-2.11.0-cu130`
 /// (each compute has a wheel of its own); `cuda-13.0`; host compiler and compiler of CUDA as the table says.
@@ -209,6 +228,8 @@ fn resolve(
         (Some(release), None) => {
             let family = match profile {
                 Profile::Registry => format!("torch-{release}"),
+                // Metal is part of every wheel for macOS.
+                Profile::Vendor if row.backend == Backend::Metal => format!("torch-{release}-cpu"),
                 Profile::Vendor => format!("torch-{release}-{}", name::compute(&row)),
             };
             row.toolchain.insert("torch", family);
@@ -229,13 +250,23 @@ fn resolve(
             backend => return Err(format!("{backend} has no compute toolkit")),
         };
         row.toolchain.insert(role, format!("{role}-{compute}"));
-        // A vendor's own archives have nvcc for every toolkit.
         let mut toolkits = toolkits.iter();
-        if (role, profile) == ("cuda", Profile::Registry)
+        if role == "cuda"
             && let Some(facts) = toolkits.find(|facts| &facts.toolkit == compute)
             && let CudaCompiler::Clang(family) = &facts.compiler
         {
             row.toolchain.insert("clang", family.clone());
+            // Debian's clang runs with nothing older than Debian's libraries.
+            if let Some(debian) = hosts
+                .get(&Profile::Registry)
+                .and_then(|hosts| hosts.get(system))
+            {
+                row.toolchain.insert("host", debian.host.clone());
+            }
+        }
+        if row.backend == Backend::Rocm {
+            // hipify is written in Python.
+            row.toolchain.insert("interpreter", INTERPRETER.to_owned());
         }
     }
     Ok(row)
@@ -275,6 +306,12 @@ impl Table {
     /// A CUDA toolkit.
     pub fn cuda(&self, toolkit: &Version) -> Option<&CudaFacts> {
         self.cuda.iter().find(|facts| &facts.toolkit == toolkit)
+    }
+
+    /// The same for ROCm.
+    pub fn rocm(&self, toolkit: &Version) -> Option<&RocmFacts> {
+        let facts = self.rocm.iter().filter(|facts| &facts.from <= toolkit);
+        facts.max_by(|a, b| a.from.cmp(&b.from))
     }
 }
 

@@ -45,6 +45,12 @@ pub enum Why {
         cuda: Version,
         flags: String,
     },
+    /// ROCm compiles none of the GPU architectures that a section asks for.
+    RocmArchs {
+        section: String,
+        rocm: Version,
+        asked: String,
+    },
     /// A section depends on a library that no toolchain has yet.
     Dependency {
         section: String,
@@ -65,6 +71,7 @@ impl Why {
             Why::SectionMinver { section, .. } => format!("kernel.{section}.cuda-minver"),
             Why::Capabilities { section, .. } => format!("kernel.{section}.cuda-capabilities"),
             Why::CudaFlags { section, .. } => format!("kernel.{section}.cuda-flags"),
+            Why::RocmArchs { section, .. } => format!("kernel.{section}.rocm-archs"),
             Why::Dependency { section, .. } => format!("kernel.{section}.depends"),
         }
     }
@@ -113,6 +120,9 @@ impl fmt::Display for Why {
                 f,
                 "{key} has {flags}, and clang, which compiles CUDA {cuda}, has nothing for that"
             ),
+            Why::RocmArchs { rocm, asked, .. } => {
+                write!(f, "ROCm {rocm} compiles nothing of {key} ({asked})")
+            }
             Why::Dependency { dependency, .. } => {
                 write!(f, "{key} has {dependency}, which no toolchain has yet")
             }

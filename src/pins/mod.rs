@@ -99,6 +99,9 @@ pub struct Family {
     pub family: String,
     pub archives: Vec<Archive>,
     pub trees: Vec<Tree>,
+    /// Why it has no pins yet; its variants evaluate, and say so when they are built (nix/pins.nix).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unpinned: Option<String>,
 }
 
 impl Family {

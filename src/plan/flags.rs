@@ -1,7 +1,8 @@
 //! Compiler flags per driver: those that a Release build of the reference's generated CMake project passes, in its
 //! order. The folders of the toolchain are not among them; only Nix knows where those lie.
 
-use crate::kernel::{Backend, Capability};
+use super::{DeviceArch, Driver};
+use crate::kernel::{Backend, Capability, Kernel, Language};
 use crate::matrix::clang;
 use crate::matrix::{Abi, Row, Table, Variant};
 use crate::version::Version;
@@ -29,6 +30,29 @@ const CLANG: [&str; 5] = [
     "-Wno-unknown-warning-option",
 ];
 
+/// What torch's own CMake files tell every file of an extension for ROCm, less those that hide operators of half types:
+/// CUDA files see theirs, too.
+const HIP_DEFINES: [&str; 4] = [
+    "CUDA_HAS_FP16=1",
+    "HIPBLAS_V2",
+    "HIP_ENABLE_WARP_SYNC_BUILTINS=1",
+    "__HIP_PLATFORM_AMD__=1",
+];
+
+/// What makes C++ SYCL, and keeps icpx to the arithmetic of the other compilers.
+/// NB: code for Intel's GPUs is made when it is first run (spir64). To make it ahead of time, icpx needs Intel's ocloc,
+/// which no pins have.
+pub const SYCL: [&str; 8] = [
+    "-fsycl",
+    "-fhonor-nans",
+    "-fhonor-infinities",
+    "-fno-associative-math",
+    "-fno-approx-func",
+    "-fno-sycl-instrument-device-code",
+    "--offload-compress",
+    "-fsycl-targets=spir64",
+];
+
 /// g++'s flags, before the user's own.
 pub fn cxx(variant: &Variant, row: &Row, table: &Table) -> Vec<String> {
     let mut flags = defines(variant, row, table);
@@ -46,12 +70,7 @@ pub fn c(variant: &Variant, row: &Row, table: &Table) -> Vec<String> {
 }
 
 /// nvcc's flags, before the user's own.
-pub fn nvcc(
-    variant: &Variant,
-    row: &Row,
-    table: &Table,
-    capabilities: &[Capability],
-) -> Vec<String> {
+pub fn nvcc(variant: &Variant, row: &Row, table: &Table, archs: &[DeviceArch]) -> Vec<String> {
     let mut flags = vec!["-forward-unknown-to-host-compiler".to_owned()];
     flags.extend(defines(variant, row, table));
     if row.torch.is_some() {
@@ -62,7 +81,7 @@ pub fn nvcc(
     if row.torch.is_some() {
         flags.push("-DENABLE_FP8".to_owned());
     }
-    for capability in capabilities {
+    for capability in capabilities(archs) {
         let sm = capability.sm();
         flags.extend([
             "-gencode".to_owned(),
@@ -79,12 +98,7 @@ pub fn nvcc(
 }
 
 /// clang's flags for CUDA sources, before the user's own: what nvcc's mean to it.
-pub fn clang(
-    variant: &Variant,
-    row: &Row,
-    table: &Table,
-    capabilities: &[Capability],
-) -> Vec<String> {
+pub fn clang(variant: &Variant, row: &Row, table: &Table, archs: &[DeviceArch]) -> Vec<String> {
     let mut flags = defines(variant, row, table);
     if row.torch.is_some() {
         flags.extend(["-DONNX_NAMESPACE=onnx_c2", "-DENABLE_FP8"].map(str::to_owned));
@@ -92,9 +106,114 @@ pub fn clang(
     flags.extend(CLANG.map(str::to_owned));
     flags.push(format!("-std=c++{}", standard(row, table)));
     flags.push("--no-cuda-include-ptx=all".to_owned());
-    for capability in capabilities {
+    for capability in capabilities(archs) {
         flags.extend(clang::architecture(&capability.sm(), capability.ptx));
     }
+    flags
+}
+
+fn capabilities(archs: &[DeviceArch]) -> impl Iterator<Item = &Capability> {
+    archs.iter().filter_map(|arch| match arch {
+        DeviceArch::Cuda(capability) => Some(capability),
+        DeviceArch::Rocm(_) => None,
+    })
+}
+
+/// The flags of ROCm's clang, before the user's own.
+pub fn hip(variant: &Variant, row: &Row, table: &Table, archs: &[DeviceArch]) -> Vec<String> {
+    let mut flags = defines(variant, row, table);
+    if row.torch.is_some() {
+        flags.push("-DENABLE_FP8".to_owned());
+    }
+    flags.extend(optimized(row, table));
+    flags.extend(archs.iter().map(|arch| format!("--offload-arch={arch}")));
+    flags
+}
+
+/// icpx's flags, before the user's own; [`SYCL`] makes them those of device code.
+pub fn icpx(variant: &Variant, row: &Row, table: &Table) -> Vec<String> {
+    let mut flags = defines(variant, row, table);
+    flags.extend(optimized(row, table));
+    flags
+}
+
+/// The flags of Xcode's clang, before the user's own.
+pub fn apple(
+    variant: &Variant,
+    row: &Row,
+    table: &Table,
+    driver: Driver,
+    kernel: &Kernel,
+) -> Vec<String> {
+    let mut flags = match driver {
+        Driver::AppleClangxx => icpx(variant, row, table),
+        _ => c(variant, row, table),
+    };
+    let metal = row.backend == Backend::Metal;
+    let mut sections = kernel.sections.iter().filter(|_| metal);
+    if sections.any(|section| section.units().any(|unit| unit.1 == Language::Metal)) {
+        // Authors include what the reference generates by these names (templates/torch/metallib.h).
+        flags.extend(
+            [
+                "-DEMBEDDED_METALLIB_HEADER=\"kernel_builder_metallib.h\"",
+                "-DEMBEDDED_METALLIB_NAMESPACE=kernel_builder_metallib",
+            ]
+            .map(str::to_owned),
+        );
+    }
+    flags.push(oldest_macos(row));
+    flags
+}
+
+/// The flags of the compiler of shaders.
+pub fn metal() -> Vec<String> {
+    ["-std=metal4.0", "-O2"].map(str::to_owned).to_vec()
+}
+
+/// The flags of a link, before the objects.
+pub fn link(row: &Row) -> Vec<String> {
+    let mut flags = ["-O3", "-DNDEBUG"].map(str::to_owned).to_vec();
+    let more: &[&str] = match (Driver::linker(row), row.backend) {
+        (Driver::AppleClangxx, Backend::Metal) => &[
+            "-bundle",
+            "-Wl,-undefined,dynamic_lookup",
+            "-framework",
+            "Foundation",
+            "-framework",
+            "Metal",
+        ],
+        (Driver::AppleClangxx, _) => &["-bundle", "-Wl,-undefined,dynamic_lookup"],
+        (Driver::Icpx, _) => &[
+            "-Wl,--as-needed",
+            "-Wl,-z,noexecstack",
+            "-fsycl",
+            "--offload-compress",
+            "-fsycl-targets=spir64",
+        ],
+        _ => &["-Wl,--as-needed"],
+    };
+    flags.extend(more.iter().map(|flag| (*flag).to_owned()));
+    if row.system.ends_with("-darwin") {
+        flags.push(oldest_macos(row));
+    }
+    flags
+}
+
+/// The oldest macOS that a library loads on: the client wants 26 for metal.
+fn oldest_macos(row: &Row) -> String {
+    let oldest = if row.backend == Backend::Metal {
+        "26.0"
+    } else {
+        "15.0"
+    };
+    format!("-mmacosx-version-min={oldest}")
+}
+
+/// What every clang gets for C++.
+fn optimized(row: &Row, table: &Table) -> Vec<String> {
+    let mut flags = ["-O3", "-DNDEBUG"].map(str::to_owned).to_vec();
+    flags.push(format!("-std=gnu++{}", standard(row, table)));
+    flags.push("-fPIC".to_owned());
     flags
 }
 
@@ -104,16 +223,27 @@ fn standard(row: &Row, table: &Table) -> u32 {
 
 fn defines(variant: &Variant, row: &Row, table: &Table) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    let cuda = variant.backend == Backend::Cuda;
     if let Some(facts) = table.torch(row) {
         names.push("Py_LIMITED_API=3".to_owned());
         names.extend(facts.defines.iter().cloned());
-        if cuda {
-            names.push("USE_CUDA=1".to_owned());
-            names.extend(facts.cuda_defines.iter().cloned());
+        match row.backend {
+            Backend::Cuda => {
+                names.push("USE_CUDA=1".to_owned());
+                names.extend(facts.cuda_defines.iter().cloned());
+            }
+            Backend::Rocm => {
+                names.push("USE_ROCM=1".to_owned());
+                names.extend(HIP_DEFINES.map(str::to_owned));
+                names.extend(row.compute.as_ref().map(|toolkit| {
+                    let at = |index: usize| toolkit.components().get(index).copied().unwrap_or(0);
+                    format!("TORCH_HIP_VERSION={}", at(0) * 100 + at(1))
+                }));
+            }
+            Backend::Xpu => names.push("USE_XPU".to_owned()),
+            _ => {}
         }
     }
-    names.push(if cuda { "CUDA_KERNEL" } else { "CPU_KERNEL" }.to_owned());
+    names.push(format!("{}_KERNEL", row.backend.as_str().to_uppercase()));
     if let Abi::StableTorch(abi) = &variant.abi {
         names.push(format!("TORCH_TARGET_VERSION={}", target_version(abi)));
     }

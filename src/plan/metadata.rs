@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::device::{self, DeviceArch};
 use super::units::Component;
 use crate::kernel::{Backend, Framework, Kernel};
 use crate::manifest::v5::KernelPin;
@@ -97,21 +98,19 @@ fn python_depends(kernel: &Kernel, backend: Backend) -> Vec<String> {
 
 /// Architectures of the compiled device code, or those that build.toml gives Python that compiles at run time.
 fn archs(kernel: &Kernel, backend: Backend, components: &[Component]) -> Vec<String> {
-    let mut archs: Vec<_> = components
+    let mut archs: Vec<DeviceArch> = components
         .iter()
-        .flat_map(|component| &component.capabilities)
+        .flat_map(|component| &component.archs)
         .copied()
         .collect();
-    if let (Framework::TorchNoarch(noarch), Backend::Cuda) = (&kernel.framework, backend) {
-        archs.extend(&noarch.cuda_capabilities);
+    if let Framework::TorchNoarch(noarch) = &kernel.framework {
+        match backend {
+            Backend::Cuda => archs.extend(device::cuda(&noarch.cuda_capabilities)),
+            Backend::Rocm => archs.extend(device::rocm(&noarch.rocm_archs)),
+            _ => {}
+        }
     }
     archs.sort();
     archs.dedup();
-    let words = archs.iter().map(ToString::to_string);
-    match (&kernel.framework, backend) {
-        (Framework::TorchNoarch(noarch), Backend::Rocm) => {
-            noarch.rocm_archs.iter().map(ToString::to_string).collect()
-        }
-        _ => words.collect(),
-    }
+    archs.iter().map(ToString::to_string).collect()
 }

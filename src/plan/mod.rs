@@ -1,6 +1,7 @@
 //! The plan: everything that Nix needs to know to build the variants of a kernel, and nothing that it would have to
 //! decide. Its serialised form is what build.nix holds (nix/kernel/ reads these names).
 
+mod device;
 pub mod flags;
 pub mod headers;
 pub mod id;
@@ -19,6 +20,7 @@ use thiserror::Error;
 use crate::kernel::{Backend, Framework, Kernel};
 use crate::matrix::{Matrix, Row, Table, Variant};
 
+pub use self::device::DeviceArch;
 pub use self::metadata::Metadata;
 pub use self::namespace::Namespace;
 pub use self::units::{Component, Driver, UnitGroup};
@@ -69,6 +71,7 @@ pub struct NoarchPlan {
 /// The link of a variant.
 #[derive(Clone, Debug, Serialize)]
 pub struct Link {
+    pub driver: Driver,
     /// File name extension of the library; its stem is the build's id.
     pub extension: &'static str,
     /// Before the objects.
@@ -186,36 +189,41 @@ fn variant_plan(
 /// CUDA it needs libtorch_cuda, which a CPU kernel must not. A kernel without torch holds its own CUDA runtime, as CMake
 /// links it: no other library of the process is sure to bring one.
 fn link(row: &Row, table: &Table) -> Link {
-    // NB: stubs stand for torch's libraries, so that the linker cannot see which of them are needed.
-    let libraries = match (row.torch.is_some(), row.backend) {
-        (true, Backend::Cuda) => &[
-            "-Wl,--no-as-needed",
-            "-lc10",
-            "-ltorch_cpu",
-            "-lc10_cuda",
-            "-ltorch_cuda",
-            "-Wl,--as-needed",
-            "-lcudart",
-        ][..],
-        (true, _) => &[
-            "-Wl,--no-as-needed",
-            "-lc10",
-            "-ltorch_cpu",
-            "-Wl,--as-needed",
-        ],
-        (false, Backend::Cuda) => &["-ltvm_ffi", "-lcudart_static"],
-        (false, _) => &["-ltvm_ffi"],
+    let darwin = row.system.ends_with("-darwin");
+    let (framework, toolkit) = match (row.torch.is_some(), row.backend) {
+        (true, Backend::Cuda) => (
+            &["c10", "torch_cpu", "c10_cuda", "torch_cuda"][..],
+            "cudart",
+        ),
+        (true, Backend::Rocm) => (
+            &["c10", "torch_cpu", "c10_hip", "torch_hip"][..],
+            "amdhip64",
+        ),
+        // libsycl comes with the driver's -fsycl.
+        (true, Backend::Xpu) => (&["c10", "torch_cpu", "c10_xpu", "torch_xpu"][..], ""),
+        (true, _) => (&["c10", "torch_cpu"][..], ""),
+        (false, Backend::Cuda) => (&["tvm_ffi"][..], "cudart_static"),
+        (false, Backend::Rocm) => (&["tvm_ffi"][..], "amdhip64"),
+        (false, _) => (&["tvm_ffi"][..], ""),
     };
+    let mut libraries: Vec<String> = framework.iter().map(|name| format!("-l{name}")).collect();
+    if row.torch.is_some() && !darwin {
+        // NB: stubs stand for torch's libraries, so that the linker cannot see which of them are needed.
+        libraries.insert(0, "-Wl,--no-as-needed".to_owned());
+        libraries.push("-Wl,--as-needed".to_owned());
+    }
+    if !toolkit.is_empty() {
+        libraries.push(format!("-l{toolkit}"));
+    }
     Link {
-        extension: match (row.torch.is_some(), row.system.ends_with("-darwin")) {
+        extension: match (row.torch.is_some(), darwin) {
             (true, _) => "abi3.so",
             (false, false) => "so",
             (false, true) => "dylib",
         },
-        flags: ["-O3", "-DNDEBUG", "-Wl,--as-needed"]
-            .map(str::to_owned)
-            .to_vec(),
-        libraries: libraries.iter().map(ToString::to_string).collect(),
+        driver: Driver::linker(row),
+        flags: flags::link(row),
+        libraries,
         policy: table.policy(row).cloned().unwrap_or_default(),
     }
 }

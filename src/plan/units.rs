@@ -5,13 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Serialize;
 
+use super::device::DeviceArch;
 use super::headers::Headers;
-use super::{Namespace, PlanError, flags};
-use crate::kernel::{Capability, Kernel, Language, SectionBackend};
+use super::{Namespace, PlanError, device, flags};
+use crate::kernel::{Backend, Kernel, Language, Section, SectionBackend};
 use crate::matrix::clang;
-use crate::matrix::table::knows;
 use crate::matrix::{Row, Table, Variant};
-use crate::version::Version;
 
 /// Units that see the same headers.
 #[derive(Clone, Debug, Serialize)]
@@ -25,7 +24,7 @@ pub struct Component {
     pub units: Vec<UnitGroup>,
     /// Architectures of its device code, in order.
     #[serde(skip)]
-    pub capabilities: Vec<Capability>,
+    pub archs: Vec<DeviceArch>,
 }
 
 /// Units that are compiled alike.
@@ -49,6 +48,53 @@ pub enum Driver {
     /// Of CUDA sources alone.
     #[serde(rename = "clang")]
     Clang,
+    /// ROCm's clang, which gets CUDA sources translated by hipify.
+    #[serde(rename = "hip")]
+    Hip,
+    #[serde(rename = "icx")]
+    Icx,
+    #[serde(rename = "icpx")]
+    Icpx,
+    /// Xcode's clang for C.
+    #[serde(rename = "apple-clang")]
+    AppleClang,
+    /// Xcode's clang for C++ and Objective-C++.
+    #[serde(rename = "apple-clang++")]
+    AppleClangxx,
+    /// Xcode's compiler of shaders.
+    #[serde(rename = "metal")]
+    Metal,
+}
+
+impl Driver {
+    /// The driver for a language in the builds of a row.
+    fn of(row: &Row, language: Language) -> Self {
+        match language {
+            Language::Metal => Driver::Metal,
+            Language::ObjectiveCxx => Driver::AppleClangxx,
+            Language::Hip => Driver::Hip,
+            Language::Cuda if row.backend == Backend::Rocm => Driver::Hip,
+            Language::Cuda if row.toolchain.contains_key("clang") => Driver::Clang,
+            Language::Cuda => Driver::Nvcc,
+            Language::C | Language::Cxx => match (Self::linker(row), language) {
+                (Driver::AppleClangxx, Language::C) => Driver::AppleClang,
+                (Driver::Icpx, Language::C) => Driver::Icx,
+                (_, Language::C) => Driver::Gcc,
+                (driver, _) => driver,
+            },
+        }
+    }
+
+    /// The driver that links the libraries of a row, which is the one that compiles its C++.
+    pub(super) fn linker(row: &Row) -> Self {
+        if row.system.ends_with("-darwin") {
+            Driver::AppleClangxx
+        } else if row.backend == Backend::Xpu {
+            Driver::Icpx
+        } else {
+            Driver::Gxx
+        }
+    }
 }
 
 pub(super) fn components(
@@ -74,57 +120,50 @@ pub(super) fn components(
         .collect();
 
     // A binding may hold device code of its own: it gets what the sections get.
-    let mut capabilities = BTreeSet::new();
+    let mut all = BTreeSet::new();
     let mut sections = Vec::new();
     for section in active {
-        let (own, own_flags) = match &section.backend {
-            SectionBackend::Cpu | SectionBackend::Metal => (Vec::new(), &[][..]),
-            SectionBackend::Rocm { flags, .. } | SectionBackend::Xpu { flags } => {
-                (Vec::new(), &flags[..])
-            }
+        if let (
             SectionBackend::Cuda {
-                capabilities: asked,
-                flags,
-                minver,
-            } => {
-                let toolkit = row.compute.as_ref();
-                if let (Some(minver), Some(toolkit)) = (minver, toolkit)
-                    && toolkit < minver
-                {
-                    notes.push(format!(
-                        "CUDA {toolkit}: kernel.{} is left out: its cuda-minver is {minver}",
-                        section.name
-                    ));
-                    continue;
-                }
-                let own = match toolkit {
-                    Some(toolkit) => context.capabilities(&section.name, asked, toolkit, notes),
-                    None => Vec::new(),
-                };
-                (own, &flags[..])
-            }
-        };
-        capabilities.extend(own.iter().copied());
-        let own_flags = context.device_flags(&section.name, own_flags, notes);
-        sections.push((section, own, own_flags));
+                minver: Some(minver),
+                ..
+            },
+            Some(toolkit),
+        ) = (&section.backend, &row.compute)
+            && toolkit < minver
+        {
+            notes.push(format!(
+                "CUDA {toolkit}: kernel.{} is left out: its cuda-minver is {minver}",
+                section.name
+            ));
+            continue;
+        }
+        let archs = device::archs(section, row, table, notes);
+        all.extend(archs.iter().copied());
+        let device_flags = context.device_flags(section, notes);
+        sections.push((section, archs, device_flags));
     }
-    let all: Vec<Capability> = capabilities.into_iter().collect();
     components.push(context.component(
         kernel.framework.name(),
         kernel.framework.include(),
         kernel.framework.units(),
-        kernel.framework.cxx_flags(),
-        &[],
-        all,
+        &Own {
+            cxx: kernel.framework.cxx_flags(),
+            ..Own::default()
+        },
+        all.into_iter().collect(),
     )?);
-    for (section, own, own_flags) in sections {
+    for (section, archs, device_flags) in sections {
         components.push(context.component(
             &section.name,
             &section.include,
             section.units(),
-            &section.cxx_flags,
-            &own_flags,
-            own,
+            &Own {
+                cxx: &section.cxx_flags,
+                device: &device_flags,
+                sycl: row.backend == Backend::Xpu,
+            },
+            archs,
         )?);
     }
     Ok(components)
@@ -138,15 +177,25 @@ struct Context<'a> {
     headers: &'a Headers,
 }
 
+/// What build.toml adds to the flags of a component.
+#[derive(Default)]
+struct Own<'a> {
+    /// For C++.
+    cxx: &'a [String],
+    /// For device code.
+    device: &'a [String],
+    /// Whether its C++ is SYCL, and so device code too.
+    sycl: bool,
+}
+
 impl Context<'_> {
     fn component<'a>(
         &self,
         name: &str,
         include: &[Utf8PathBuf],
         units: impl Iterator<Item = (&'a Utf8Path, Language)>,
-        cxx_flags: &[String],
-        device_flags: &[String],
-        capabilities: Vec<Capability>,
+        own: &Own<'_>,
+        archs: Vec<DeviceArch>,
     ) -> Result<Component, PlanError> {
         let mut include = include.to_vec();
         // Authors rely on it: the reference's CMake project always searches this folder.
@@ -160,30 +209,12 @@ impl Context<'_> {
             of_headers = of_headers.max(self.headers.namespace(header)?);
         }
 
-        let clang = self.row.toolchain.contains_key("clang");
         let mut groups: BTreeMap<(Driver, Namespace), UnitGroup> = BTreeMap::new();
         for (source, language) in units {
             let namespace = self.headers.namespace(source)?.max(of_headers);
-            let driver = match language {
-                Language::Cuda if clang => Driver::Clang,
-                Language::Cuda => Driver::Nvcc,
-                Language::C => Driver::Gcc,
-                _ => Driver::Gxx,
-            };
+            let driver = Driver::of(self.row, language);
             let group = groups.entry((driver, namespace)).or_insert_with(|| {
-                let (mut flags, own) = match driver {
-                    Driver::Gcc => (flags::c(self.variant, self.row, self.table), &[][..]),
-                    Driver::Gxx => (flags::cxx(self.variant, self.row, self.table), cxx_flags),
-                    Driver::Nvcc => (
-                        flags::nvcc(self.variant, self.row, self.table, &capabilities),
-                        device_flags,
-                    ),
-                    Driver::Clang => (
-                        flags::clang(self.variant, self.row, self.table, &capabilities),
-                        device_flags,
-                    ),
-                };
-                flags.extend(own.iter().cloned());
+                let flags = self.flags(driver, own, &archs);
                 UnitGroup {
                     driver,
                     namespace,
@@ -198,18 +229,14 @@ impl Context<'_> {
             include: include.into_iter().map(Utf8PathBuf::into_string).collect(),
             headers: visible.into_iter().map(Utf8PathBuf::into_string).collect(),
             units: groups.into_values().collect(),
-            capabilities,
+            archs,
         })
     }
 
     /// A section's flags for its device code, as the compiler of the variant takes them. The matrix leaves out variants
     /// whose compiler has nothing for one of them.
-    fn device_flags(
-        &self,
-        section: &str,
-        flags: &[String],
-        notes: &mut Vec<String>,
-    ) -> Vec<String> {
+    fn device_flags(&self, section: &Section, notes: &mut Vec<String>) -> Vec<String> {
+        let flags = section.backend.flags();
         let clang = self.row.toolchain.contains_key("clang");
         let Some(toolkit) = self.row.compute.as_ref().filter(|_| clang) else {
             return flags.to_vec();
@@ -217,38 +244,41 @@ impl Context<'_> {
         let translated = clang::translate(flags);
         if !translated.left_out.is_empty() {
             notes.push(format!(
-                "CUDA {toolkit}: kernel.{section} is compiled without {}, which clang has nothing for",
+                "CUDA {toolkit}: kernel.{} is compiled without {}, which clang has nothing for",
+                section.name,
                 translated.left_out.join(", ")
             ));
         }
         translated.flags
     }
 
-    /// The capabilities that a section is compiled for with a toolkit: those it asks for, or the toolkit's default. The
-    /// matrix leaves out toolkits that compile none of them.
-    fn capabilities(
-        &self,
-        section: &str,
-        asked: &[Capability],
-        toolkit: &Version,
-        notes: &mut Vec<String>,
-    ) -> Vec<Capability> {
-        let Some(facts) = self.table.cuda(toolkit) else {
-            return asked.to_vec();
+    /// The flags of a driver, then those of build.toml.
+    fn flags(&self, driver: Driver, own: &Own<'_>, archs: &[DeviceArch]) -> Vec<String> {
+        let (variant, row, table) = (self.variant, self.row, self.table);
+        let mut flags = match driver {
+            Driver::Gcc | Driver::Icx => flags::c(variant, row, table),
+            Driver::Gxx => flags::cxx(variant, row, table),
+            Driver::Nvcc => flags::nvcc(variant, row, table, archs),
+            Driver::Clang => flags::clang(variant, row, table, archs),
+            Driver::Hip => flags::hip(variant, row, table, archs),
+            Driver::Icpx => flags::icpx(variant, row, table),
+            Driver::AppleClang | Driver::AppleClangxx => {
+                flags::apple(variant, row, table, driver, self.kernel)
+            }
+            Driver::Metal => flags::metal(),
         };
-        if asked.is_empty() {
-            return facts.default.clone();
+        match driver {
+            Driver::Gxx | Driver::AppleClangxx => flags.extend_from_slice(own.cxx),
+            Driver::Nvcc | Driver::Clang | Driver::Hip => flags.extend_from_slice(own.device),
+            Driver::Icpx => {
+                flags.extend_from_slice(own.cxx);
+                if own.sycl {
+                    flags.extend(flags::SYCL.map(str::to_owned));
+                    flags.extend_from_slice(own.device);
+                }
+            }
+            Driver::Gcc | Driver::Icx | Driver::AppleClang | Driver::Metal => {}
         }
-        let (kept, dropped): (Vec<Capability>, Vec<Capability>) = asked
-            .iter()
-            .partition(|capability| knows(&facts.known, capability));
-        if !dropped.is_empty() {
-            let dropped: Vec<String> = dropped.iter().map(ToString::to_string).collect();
-            notes.push(format!(
-                "CUDA {toolkit}: kernel.{section} is not compiled for {}, which it does not know",
-                dropped.join(", ")
-            ));
-        }
-        kept
+        flags
     }
 }

@@ -237,6 +237,7 @@ pub fn refresh(repository: &Repository, request: &Request) -> Result<Vec<Update>
             archives: archives.filter_map(archive).collect(),
             family: target.family,
             trees,
+            unpinned: None,
         };
         let text = file_text(&new);
         let (old_text, old) = target.old.unzip();

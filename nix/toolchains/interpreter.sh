@@ -1,0 +1,12 @@
+# Debian's python3.X-minimal, its standard library and its libc -> $out, with $out/bin/python3.
+# shellcheck source=nix/toolchains/relocate.sh
+. "$relocate"
+mkdir -p "$out/usr/lib" "$out/usr/lib64" "$out/usr/bin"
+for dir in lib lib64 bin; do ln -s "usr/$dir" "$out/$dir"; done
+for deb in "${debs[@]}"; do dpkg-deb -x "$deb" "$out"; done
+rm -rf "$out"/usr/share "$out"/etc "$out"/var
+relink "$out"
+set -- "$out"/usr/lib/*-linux-gnu
+relocate "$out/usr/bin" "$out/lib64/ld-linux-x86-64.so.2" "$1"
+set -- "$out"/usr/bin/python3.*
+ln -s "${1##*/}" "$out/usr/bin/python3"

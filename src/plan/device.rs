@@ -1,0 +1,89 @@
+//! Device code: which GPU architectures a section is compiled for. Not how; those are flags.
+
+use std::fmt;
+
+use crate::kernel::{Capability, RocmArch, Section, SectionBackend};
+use crate::matrix::{Row, Table};
+
+/// A GPU architecture that code is compiled for ahead of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DeviceArch {
+    Cuda(Capability),
+    Rocm(RocmArch),
+}
+
+impl fmt::Display for DeviceArch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeviceArch::Cuda(capability) => capability.fmt(f),
+            DeviceArch::Rocm(arch) => arch.fmt(f),
+        }
+    }
+}
+
+/// The architectures that a section is compiled for with the toolkit of a row: those that it asks for and the toolkit
+/// knows, or the toolkit's usual ones. Adds a note of those left out; the matrix leaves out toolkits that know none.
+pub(super) fn archs(
+    section: &Section,
+    row: &Row,
+    table: &Table,
+    notes: &mut Vec<String>,
+) -> Vec<DeviceArch> {
+    let Some(toolkit) = &row.compute else {
+        return Vec::new();
+    };
+    let (name, asked, facts) = match &section.backend {
+        SectionBackend::Cuda { capabilities, .. } => {
+            let facts = table.cuda(toolkit);
+            let facts = facts.map(|facts| (cuda(&facts.known), cuda(&facts.default)));
+            ("CUDA", cuda(capabilities), facts)
+        }
+        SectionBackend::Rocm { archs, .. } => {
+            let facts = table.rocm(toolkit);
+            let facts = facts.map(|facts| (rocm(&facts.known), rocm(&facts.default)));
+            ("ROCm", rocm(archs), facts)
+        }
+        SectionBackend::Cpu | SectionBackend::Metal | SectionBackend::Xpu { .. } => {
+            return Vec::new();
+        }
+    };
+    let Some((known, default)) = facts else {
+        return asked;
+    };
+    if asked.is_empty() {
+        return default;
+    }
+    let (kept, dropped): (Vec<_>, Vec<_>) = asked
+        .into_iter()
+        .partition(|arch| known.iter().any(|known| known.base() == arch.base()));
+    if !dropped.is_empty() {
+        let dropped: Vec<String> = dropped.iter().map(ToString::to_string).collect();
+        notes.push(format!(
+            "{name} {toolkit}: kernel.{} is not compiled for {}, which it does not know",
+            section.name,
+            dropped.join(", ")
+        ));
+    }
+    kept
+}
+
+pub(super) fn cuda(list: &[Capability]) -> Vec<DeviceArch> {
+    list.iter().copied().map(DeviceArch::Cuda).collect()
+}
+
+pub(super) fn rocm(list: &[RocmArch]) -> Vec<DeviceArch> {
+    list.iter().copied().map(DeviceArch::Rocm).collect()
+}
+
+impl DeviceArch {
+    /// The architecture without a wish for PTX, which every toolkit can grant.
+    fn base(self) -> Self {
+        match self {
+            DeviceArch::Cuda(capability) => DeviceArch::Cuda(Capability {
+                ptx: false,
+                ..capability
+            }),
+            DeviceArch::Rocm(_) => self,
+        }
+    }
+}
