@@ -1,4 +1,4 @@
-"""The variants that the kernels client accepts, in its order: accepted.py "NAME ..." MACHINE... -> JSON, a list each."""
+"""The variants that the kernels client accepts, in its order: accepted.py "NAME ..." MACHINE... -> JSON lists."""
 
 import json
 import sys
