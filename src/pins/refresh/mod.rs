@@ -6,33 +6,27 @@ mod error;
 pub mod index;
 mod lookup;
 mod metadata;
+mod repository;
 pub mod rows;
 pub mod spec;
 pub mod trees;
 pub mod wheel;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 
 pub use self::diff::Change;
 pub use self::error::RefreshError;
 use self::index::Index;
 use self::lookup::{Lookup, Target};
+pub use self::repository::Repository;
 use self::rows::Release;
 use self::spec::{Spec, Want};
 use super::{Archive, Family};
 use crate::matrix::{Profile, Table};
 use crate::nix::Nix;
 use crate::problem::suggest::nearest;
-
-/// A checkout of kernel-builder, whose files are read and compared.
-#[derive(Clone, Debug)]
-pub struct Repository {
-    root: Utf8PathBuf,
-}
 
 /// What is to be looked up.
 #[derive(Clone, Debug, Default)]
@@ -57,124 +51,6 @@ pub struct Update {
     pub new: String,
     /// For a file of pins: those that changed. Empty for files that people write.
     pub changes: Vec<Change>,
-}
-
-impl Repository {
-    /// The checkout that a folder is in.
-    ///
-    /// # Errors
-    /// `RefreshError::Repository` when it is in none.
-    pub fn find(from: &Utf8Path) -> Result<Self, RefreshError> {
-        let full = from.canonicalize_utf8().unwrap_or_else(|_| from.to_owned());
-        let is_root = |dir: &&Utf8Path| {
-            [spec::PATH, rows::PATH]
-                .iter()
-                .all(|path| dir.join(path).is_file())
-        };
-        let root = full.ancestors().find(is_root).map(Utf8Path::to_owned);
-        root.map(|root| Self { root })
-            .ok_or_else(|| RefreshError::Repository {
-                from: from.to_owned(),
-            })
-    }
-
-    /// A file's text; nothing if there is none.
-    ///
-    /// # Errors
-    /// Those of the file system.
-    pub fn text(&self, path: impl AsRef<Utf8Path>) -> Result<Option<String>, RefreshError> {
-        let path = self.root.join(path);
-        match std::fs::read_to_string(&path) {
-            Ok(text) => Ok(Some(text)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(RefreshError::Io {
-                action: "read",
-                path,
-                source,
-            }),
-        }
-    }
-
-    /// Every file of pins: the system and the family.
-    ///
-    /// # Errors
-    /// Those of the file system, and of files that are none.
-    pub fn families(&self) -> Result<Vec<(String, Family)>, RefreshError> {
-        let mut found = Vec::new();
-        let pins = self.root.join("nix/pins");
-        for entry in walkdir::WalkDir::new(pins).sort_by_file_name() {
-            let Some(path) = entry
-                .as_ref()
-                .ok()
-                .and_then(|entry| Utf8Path::from_path(entry.path()))
-            else {
-                continue;
-            };
-            let below = path.strip_prefix(&self.root).unwrap_or(path);
-            let system = below.parent().and_then(Utf8Path::file_name);
-            if let (Some("json"), Some(system)) = (path.extension(), system)
-                && let Some((_, family)) = self.family(below)?
-            {
-                found.push((system.to_owned(), family));
-            }
-        }
-        Ok(found)
-    }
-
-    /// The toolchain table.
-    ///
-    /// # Errors
-    /// Those of its file.
-    pub fn table(&self) -> Result<Table, RefreshError> {
-        let text = self.required(rows::PATH)?;
-        toml::from_str(&text).map_err(|error| RefreshError::spec(rows::PATH, error))
-    }
-
-    /// What families are made of.
-    ///
-    /// # Errors
-    /// Those of its file.
-    pub fn spec(&self) -> Result<Spec, RefreshError> {
-        Spec::parse(&self.required(spec::PATH)?)
-    }
-
-    /// Writes a file, whole or not at all.
-    ///
-    /// # Errors
-    /// Those of the file system.
-    pub fn write(&self, update: &Update) -> Result<(), RefreshError> {
-        let path = self.root.join(&update.path);
-        let write = || {
-            let dir = path.parent().unwrap_or(&self.root);
-            std::fs::create_dir_all(dir)?;
-            let mut file = tempfile::Builder::new()
-                .prefix(".kernel-builder-")
-                .permissions(std::fs::Permissions::from_mode(0o644))
-                .tempfile_in(dir)?;
-            file.write_all(update.new.as_bytes())?;
-            file.persist(&path).map_err(|error| error.error)
-        };
-        write().map(|_| ()).map_err(|source| RefreshError::Io {
-            action: "write",
-            path: path.clone(),
-            source,
-        })
-    }
-
-    fn required(&self, path: &str) -> Result<String, RefreshError> {
-        self.text(path)?
-            .ok_or_else(|| RefreshError::spec(path, "no such file"))
-    }
-
-    /// The pins of a family, if it has any yet.
-    fn family(&self, path: &Utf8Path) -> Result<Option<(String, Family)>, RefreshError> {
-        let Some(text) = self.text(path)? else {
-            return Ok(None);
-        };
-        let family =
-            serde_json::from_str(&text).map_err(|error| RefreshError::spec(path, error))?;
-        Ok(Some((text, family)))
-    }
 }
 
 /// Looks up a request and returns the files that would change, those that people write first.
