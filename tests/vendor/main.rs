@@ -134,8 +134,9 @@ fn prepare() {
     let pins = pins_of(SYSTEM, &families).expect("pins");
     let nix = Nix::find().expect("Nix");
     let library = Utf8Path::new(env!("CARGO_MANIFEST_DIR"));
-    let missing = fetch::missing(&nix, library, SYSTEM, &families, &pins).expect("evaluated");
-    if let Err(errors) = fetch::fetch(&nix, &missing) {
+    let pins = fetch::place(&nix, library, SYSTEM, &families, pins).expect("evaluated");
+    let missing = fetch::missing(&nix, &pins).expect("a store");
+    if let Err(errors) = fetch::fetch(&nix, &missing, &fetch::Options::default()) {
         panic!("{errors:?}");
     }
 }
