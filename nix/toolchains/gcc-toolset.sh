@@ -7,7 +7,7 @@ mkdir -p "$out/usr/lib" "$out/usr/lib64" "$out/usr/bin" "$out/usr/sbin"
 # The merged-usr links exist before anything is unpacked, so that each package lands in the right place.
 for dir in lib lib64 bin sbin; do ln -s "usr/$dir" "$out/$dir"; done
 for rpm in "${rpms[@]}"; do unpack_rpm "$rpm" "$out"; done
-rm -rf "$out"/usr/share/{doc,man,info,locale,licenses} "$out"/usr/lib/.build-id "$out"/{etc,var}
+(cd "$out" && rm -rf usr/share/{doc,man,info,locale,licenses} usr/lib/.build-id etc var)
 relink "$out"
 
 programs=$out/opt/rh/$toolset/root/usr

@@ -4,7 +4,7 @@
 mkdir -p "$out/usr/lib" "$out/usr/lib64" "$out/usr/bin"
 for dir in lib lib64 bin; do ln -s "usr/$dir" "$out/$dir"; done
 for deb in "${debs[@]}"; do dpkg-deb -x "$deb" "$out"; done
-rm -rf "$out"/usr/share "$out"/etc "$out"/var
+(cd "$out" && rm -rf usr/share etc var)
 relink "$out"
 set -- "$out"/usr/lib/*-linux-gnu
 relocate "$out/usr/bin" "$out/lib64/ld-linux-x86-64.so.2" "$1"

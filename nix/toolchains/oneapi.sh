@@ -7,8 +7,9 @@ for rpm in "${rpms[@]}"; do unpack_rpm "$rpm" "$PWD/tree"; done
 mkdir -p "$out/bin" "$out/include" "$out/lib"
 mv tree/opt/intel/oneapi "$out/oneapi"
 set -- "$out"/oneapi/compiler/[0-9]*
-[ $# = 1 ] && [ -x "$1/bin/icpx" ] || fail "no compiler/<version>/bin/icpx in Intel's packages, or more than one: $*"
 compiler=$1
+[ $# = 1 ] || fail "more than one compiler in Intel's packages: $*"
+[ -x "$compiler/bin/icpx" ] || fail "no compiler/<version>/bin/icpx in Intel's packages"
 find "$out" -type l | while read -r link; do
     target=$(readlink "$link")
     case $target in /opt/intel/oneapi/*) ln -sfn "$out/oneapi${target#/opt/intel/oneapi}" "$link" ;; esac

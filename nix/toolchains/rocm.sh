@@ -5,7 +5,8 @@
 . "$relocate"
 for rpm in "${rpms[@]}"; do unpack_rpm "$rpm" "$PWD/tree"; done
 set -- tree/opt/rocm-*
-[ $# = 1 ] && [ -d "$1" ] || fail "no ROCm, or more than one: $*"
+[ $# = 1 ] || fail "more than one ROCm in AMD's packages: $*"
+[ -d "$1" ] || fail "no opt/rocm-<version> in AMD's packages"
 installed=/${1#tree/}
 mv "$1" "$out"
 # Libraries of the system that the programs are linked with.

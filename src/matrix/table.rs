@@ -228,8 +228,6 @@ fn resolve(
         (Some(release), None) => {
             let family = match profile {
                 Profile::Registry => format!("torch-{release}"),
-                // Metal is part of every wheel for macOS.
-                Profile::Vendor if row.backend == Backend::Metal => format!("torch-{release}-cpu"),
                 Profile::Vendor => format!("torch-{release}-{}", name::compute(&row)),
             };
             row.toolchain.insert("torch", family);
