@@ -526,7 +526,7 @@ let
     cuda = "cuda-12.6";
     host = "gcc-12";
     python = "python-3.11";
-    torch = "torch-2.11.0-cu126";
+    torch = "torch-2.9.0-cu126";
   };
   components9 = [
     components4
@@ -577,12 +577,45 @@ let
   ];
   toolchain9 = {
     clang = "clang-22";
+    cuda = "cuda-12.9";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.9.0-cu129";
+  };
+  toolchain10 = {
+    cuda = "cuda-13.0";
+    host = "gcc-toolset-14";
+    python = "python-3.11";
+    torch = "torch-2.9.0-cu130";
+  };
+  toolchain11 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.10.0-cu126";
+  };
+  toolchain12 = {
+    cuda = "cuda-13.0";
+    host = "gcc-toolset-14";
+    python = "python-3.11";
+    torch = "torch-2.10.0-cu130";
+  };
+  toolchain13 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.11.0-cu126";
+  };
+  toolchain14 = {
+    clang = "clang-22";
     cuda = "cuda-12.8";
     host = "gcc-12";
     python = "python-3.11";
     torch = "torch-2.11.0-cu128";
   };
-  toolchain10 = {
+  toolchain15 = {
     clang = "clang-19";
     cuda = "cuda-12.6";
     host = "gcc-12";
@@ -636,20 +669,20 @@ let
       ];
     }
   ];
-  toolchain11 = {
+  toolchain16 = {
     cuda = "cuda-13.2";
     host = "gcc-toolset-14";
     python = "python-3.11";
     torch = "torch-2.12.0-cu132";
   };
-  toolchain12 = {
+  toolchain17 = {
     clang = "clang-19";
     cuda = "cuda-12.6";
     host = "gcc-12";
     python = "python-3.11";
     torch = "torch-2.13.0-cu126";
   };
-  toolchain13 = {
+  toolchain18 = {
     cuda = "cuda-13.2";
     host = "gcc-toolset-14";
     python = "python-3.11";
@@ -894,7 +927,7 @@ kernelBuilder.kernel {
       metadata = metadata2;
     })
     (variant {
-      variant = "torch211-cxx11-cu126-x86_64-linux";
+      variant = "torch29-cxx11-cu126-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
       toolchain = toolchain8;
@@ -905,7 +938,7 @@ kernelBuilder.kernel {
       metadata = metadata1;
     })
     (variant {
-      variant = "torch211-cxx11-cu128-x86_64-linux";
+      variant = "torch29-cxx11-cu129-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
       toolchain = toolchain9;
@@ -916,10 +949,65 @@ kernelBuilder.kernel {
       metadata = metadata2;
     })
     (variant {
-      variant = "torch212-cxx11-cu126-x86_64-linux";
+      variant = "torch29-cxx11-cu130-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
       toolchain = toolchain10;
+      id = id1;
+      components = components6;
+      link = link1;
+      python = python1;
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch210-cxx11-cu126-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain11;
+      id = id1;
+      components = components9;
+      link = link1;
+      python = python1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch210-cxx11-cu130-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain12;
+      id = id1;
+      components = components6;
+      link = link1;
+      python = python1;
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch211-cxx11-cu126-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain13;
+      id = id1;
+      components = components9;
+      link = link1;
+      python = python1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch211-cxx11-cu128-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain14;
+      id = id1;
+      components = components5;
+      link = link1;
+      python = python1;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch212-cxx11-cu126-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain15;
       id = id1;
       components = components10;
       link = link1;
@@ -930,7 +1018,7 @@ kernelBuilder.kernel {
       variant = "torch212-cxx11-cu132-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain11;
+      toolchain = toolchain16;
       id = id1;
       components = components8;
       link = link1;
@@ -941,7 +1029,7 @@ kernelBuilder.kernel {
       variant = "torch213-cxx11-cu126-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain12;
+      toolchain = toolchain17;
       id = id1;
       components = components10;
       link = link1;
@@ -952,7 +1040,7 @@ kernelBuilder.kernel {
       variant = "torch213-cxx11-cu132-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain13;
+      toolchain = toolchain18;
       id = id1;
       components = components8;
       link = link1;
@@ -982,7 +1070,7 @@ kernelBuilder.kernel {
       metadata = metadata2;
     })
     (variant {
-      variant = "torch211-cxx11-cu126-aarch64-linux";
+      variant = "torch29-cxx11-cu126-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
       toolchain = toolchain8;
@@ -993,7 +1081,24 @@ kernelBuilder.kernel {
       metadata = metadata1;
     })
     (variant {
-      variant = "torch211-cxx11-cu128-aarch64-linux";
+      variant = "torch29-cxx11-cu128-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = {
+        clang = "clang-22";
+        cuda = "cuda-12.8";
+        host = "gcc-12";
+        python = "python-3.11";
+        torch = "torch-2.9.0-cu128";
+      };
+      id = id1;
+      components = components5;
+      link = link1;
+      python = python1;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch29-cxx11-cu129-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
       toolchain = toolchain9;
@@ -1004,10 +1109,82 @@ kernelBuilder.kernel {
       metadata = metadata2;
     })
     (variant {
-      variant = "torch212-cxx11-cu126-aarch64-linux";
+      variant = "torch29-cxx11-cu130-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
       toolchain = toolchain10;
+      id = id1;
+      components = components6;
+      link = link1;
+      python = python1;
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch210-cxx11-cu126-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain11;
+      id = id1;
+      components = components9;
+      link = link1;
+      python = python1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch210-cxx11-cu128-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = {
+        clang = "clang-22";
+        cuda = "cuda-12.8";
+        host = "gcc-12";
+        python = "python-3.11";
+        torch = "torch-2.10.0-cu128";
+      };
+      id = id1;
+      components = components5;
+      link = link1;
+      python = python1;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch210-cxx11-cu130-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain12;
+      id = id1;
+      components = components6;
+      link = link1;
+      python = python1;
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch211-cxx11-cu126-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain13;
+      id = id1;
+      components = components9;
+      link = link1;
+      python = python1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch211-cxx11-cu128-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain14;
+      id = id1;
+      components = components5;
+      link = link1;
+      python = python1;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch212-cxx11-cu126-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain15;
       id = id1;
       components = components10;
       link = link1;
@@ -1018,7 +1195,7 @@ kernelBuilder.kernel {
       variant = "torch212-cxx11-cu132-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain11;
+      toolchain = toolchain16;
       id = id1;
       components = components8;
       link = link1;
@@ -1029,7 +1206,7 @@ kernelBuilder.kernel {
       variant = "torch213-cxx11-cu126-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain12;
+      toolchain = toolchain17;
       id = id1;
       components = components10;
       link = link1;
@@ -1040,7 +1217,7 @@ kernelBuilder.kernel {
       variant = "torch213-cxx11-cu132-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain13;
+      toolchain = toolchain18;
       id = id1;
       components = components8;
       link = link1;

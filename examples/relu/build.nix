@@ -818,7 +818,7 @@ let
     cuda = "cuda-12.6";
     host = "gcc-12";
     python = "python-3.11";
-    torch = "torch-2.11.0-cu126";
+    torch = "torch-2.9.0-cu126";
   };
   components13 = [
     components5
@@ -869,12 +869,45 @@ let
   ];
   toolchain18 = {
     clang = "clang-22";
+    cuda = "cuda-12.9";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.9.0-cu129";
+  };
+  toolchain19 = {
+    cuda = "cuda-13.0";
+    host = "gcc-toolset-14";
+    python = "python-3.11";
+    torch = "torch-2.9.0-cu130";
+  };
+  toolchain20 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.10.0-cu126";
+  };
+  toolchain21 = {
+    cuda = "cuda-13.0";
+    host = "gcc-toolset-14";
+    python = "python-3.11";
+    torch = "torch-2.10.0-cu130";
+  };
+  toolchain22 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.11.0-cu126";
+  };
+  toolchain23 = {
+    clang = "clang-22";
     cuda = "cuda-12.8";
     host = "gcc-12";
     python = "python-3.11";
     torch = "torch-2.11.0-cu128";
   };
-  toolchain19 = {
+  toolchain24 = {
     clang = "clang-19";
     cuda = "cuda-12.6";
     host = "gcc-12";
@@ -928,20 +961,20 @@ let
       ];
     }
   ];
-  toolchain20 = {
+  toolchain25 = {
     cuda = "cuda-13.2";
     host = "gcc-toolset-14";
     python = "python-3.11";
     torch = "torch-2.12.0-cu132";
   };
-  toolchain21 = {
+  toolchain26 = {
     clang = "clang-19";
     cuda = "cuda-12.6";
     host = "gcc-12";
     python = "python-3.11";
     torch = "torch-2.13.0-cu126";
   };
-  toolchain22 = {
+  toolchain27 = {
     cuda = "cuda-13.2";
     host = "gcc-toolset-14";
     python = "python-3.11";
@@ -1780,7 +1813,7 @@ kernelBuilder.kernel {
       metadata = metadata3;
     })
     (variant {
-      variant = "torch211-cxx11-cu126-x86_64-linux";
+      variant = "torch29-cxx11-cu126-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
       toolchain = toolchain17;
@@ -1797,7 +1830,7 @@ kernelBuilder.kernel {
       metadata = metadata2;
     })
     (variant {
-      variant = "torch211-cxx11-cu128-x86_64-linux";
+      variant = "torch29-cxx11-cu129-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
       toolchain = toolchain18;
@@ -1814,10 +1847,95 @@ kernelBuilder.kernel {
       metadata = metadata3;
     })
     (variant {
-      variant = "torch212-cxx11-cu126-x86_64-linux";
+      variant = "torch29-cxx11-cu130-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
       toolchain = toolchain19;
+      id = id2;
+      components = components7;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata4;
+    })
+    (variant {
+      variant = "torch210-cxx11-cu126-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain20;
+      id = id2;
+      components = components13;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch210-cxx11-cu130-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain21;
+      id = id2;
+      components = components7;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata4;
+    })
+    (variant {
+      variant = "torch211-cxx11-cu126-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain22;
+      id = id2;
+      components = components13;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch211-cxx11-cu128-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain23;
+      id = id2;
+      components = components6;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch212-cxx11-cu126-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain24;
       id = id2;
       components = components14;
       link = link2;
@@ -1834,7 +1952,7 @@ kernelBuilder.kernel {
       variant = "torch212-cxx11-cu132-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain20;
+      toolchain = toolchain25;
       id = id2;
       components = components10;
       link = link2;
@@ -1851,7 +1969,7 @@ kernelBuilder.kernel {
       variant = "torch213-cxx11-cu126-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain21;
+      toolchain = toolchain26;
       id = id2;
       components = components14;
       link = link2;
@@ -1868,7 +1986,7 @@ kernelBuilder.kernel {
       variant = "torch213-cxx11-cu132-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain22;
+      toolchain = toolchain27;
       id = id2;
       components = components10;
       link = link2;
@@ -1916,7 +2034,7 @@ kernelBuilder.kernel {
       metadata = metadata3;
     })
     (variant {
-      variant = "torch211-cxx11-cu126-aarch64-linux";
+      variant = "torch29-cxx11-cu126-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
       toolchain = toolchain17;
@@ -1933,7 +2051,30 @@ kernelBuilder.kernel {
       metadata = metadata2;
     })
     (variant {
-      variant = "torch211-cxx11-cu128-aarch64-linux";
+      variant = "torch29-cxx11-cu128-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = {
+        clang = "clang-22";
+        cuda = "cuda-12.8";
+        host = "gcc-12";
+        python = "python-3.11";
+        torch = "torch-2.9.0-cu128";
+      };
+      id = id2;
+      components = components6;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch29-cxx11-cu129-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
       toolchain = toolchain18;
@@ -1950,10 +2091,118 @@ kernelBuilder.kernel {
       metadata = metadata3;
     })
     (variant {
-      variant = "torch212-cxx11-cu126-aarch64-linux";
+      variant = "torch29-cxx11-cu130-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
       toolchain = toolchain19;
+      id = id2;
+      components = components7;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata4;
+    })
+    (variant {
+      variant = "torch210-cxx11-cu126-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain20;
+      id = id2;
+      components = components13;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch210-cxx11-cu128-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = {
+        clang = "clang-22";
+        cuda = "cuda-12.8";
+        host = "gcc-12";
+        python = "python-3.11";
+        torch = "torch-2.10.0-cu128";
+      };
+      id = id2;
+      components = components6;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch210-cxx11-cu130-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain21;
+      id = id2;
+      components = components7;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata4;
+    })
+    (variant {
+      variant = "torch211-cxx11-cu126-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain22;
+      id = id2;
+      components = components13;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch211-cxx11-cu128-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain23;
+      id = id2;
+      components = components6;
+      link = link2;
+      python = {
+        dir = "torch-ext/relu";
+        extensions = [
+          "py"
+          "pyi"
+        ];
+      };
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch212-cxx11-cu126-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain24;
       id = id2;
       components = components14;
       link = link2;
@@ -1970,7 +2219,7 @@ kernelBuilder.kernel {
       variant = "torch212-cxx11-cu132-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain20;
+      toolchain = toolchain25;
       id = id2;
       components = components10;
       link = link2;
@@ -1987,7 +2236,7 @@ kernelBuilder.kernel {
       variant = "torch213-cxx11-cu126-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain21;
+      toolchain = toolchain26;
       id = id2;
       components = components14;
       link = link2;
@@ -2004,7 +2253,7 @@ kernelBuilder.kernel {
       variant = "torch213-cxx11-cu132-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain22;
+      toolchain = toolchain27;
       id = id2;
       components = components10;
       link = link2;
