@@ -163,7 +163,7 @@ fn torch_versions_select_variants() {
             .collect::<Vec<_>>()
     };
     assert_eq!(
-        selected(r#"[ "torch211-*-x86_64-linux" ]"#),
+        selected(r#"[ "torch211-*-cpu-x86_64-linux" "*211-cxx11-cu130-x86_*" ]"#),
         [
             "torch211-cxx11-cpu-x86_64-linux",
             "torch211-cxx11-cu130-x86_64-linux"
@@ -171,7 +171,7 @@ fn torch_versions_select_variants() {
     );
     assert_eq!(
         selected(
-            r#"versions: builtins.filter (v: v.torchVersion == "2.11" && v ? cudaVersion) versions"#
+            r#"versions: builtins.filter (v: v.torchVersion == "2.11" && v.cudaVersion or "" == "13.0") versions"#
         ),
         ["torch211-cxx11-cu130-x86_64-linux"]
     );
