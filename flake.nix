@@ -8,5 +8,6 @@
     { self, nixpkgs }:
     {
       lib = import ./lib;
-    };
+    }
+    // import ./nix/flake/own.nix;
 }

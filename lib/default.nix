@@ -1,7 +1,9 @@
 # The public library, in alphabetical order: one function a file, the file's name its attribute.
 {
   genFlakeOutputs = import ./genFlakeOutputs.nix;
+  genKernelFlakeOutputs = import ./genKernelFlakeOutputs.nix;
   kernel = import ./kernel.nix;
+  toolchain = import ./toolchain.nix;
   torchExtension = import ./torchExtension.nix;
   torchNoarch = import ./torchNoarch.nix;
   tvmFfiExtension = import ./tvmFfiExtension.nix;

@@ -1,13 +1,28 @@
 /**
-  The outputs of a kernel's flake, from the build.nix that `kernel-builder generate` writes beside its build.toml.
+  The outputs of a kernel's flake: packages, apps, shells and checks for every system that the kernel is built for.
+  Where the kernel's folder has a build.nix, from `kernel-builder generate`, that is what is built; where it has none, a
+  derivation generates it, with kernel-builder itself built from source.
 
   # Inputs
 
-  `self`
-  : The kernel's flake.
-
   `path`
   : The kernel's folder, e.g. `./.`.
+
+  `self`
+  : The kernel's flake. Nothing depends on its revision: a build is named after its content.
+
+  `torchVersions` (optional)
+  : The variants to have: a list of patterns such as `[ "torch211-*" ]`, or a function from the list of all builds, e.g.
+    `builtins.filter (build: build.torchVersion == "2.11")`.
+
+  `doGetKernelCheck` (optional, default `true`)
+  : Whether checks load each variant with the `kernels` client.
+
+  `pythonCheckInputs`, `pythonNativeCheckInputs` (optional)
+  : Functions from a set of Python packages to a list of those that checks and shells have in addition.
+
+  `rev` (deprecated)
+  : Older flakes pass a revision and no `self`.
 
   # Example
 
@@ -15,38 +30,4 @@
   outputs = { self, kernel-builder }: kernel-builder.lib.genFlakeOutputs { inherit self; path = ./.; };
   ```
 */
-{ self, path }:
-let
-  kernel =
-    if builtins.pathExists (path + "/build.nix") then
-      import (path + "/build.nix") { kernelBuilder = import ./.; }
-    else
-      throw "build.nix is missing: run `kernel-builder generate` in the kernel's folder (and add the file to git)";
-  forSystems =
-    make:
-    builtins.listToAttrs (
-      map (system: {
-        name = system;
-        value = make system;
-      }) kernel.systems
-    );
-in
-{
-  packages = forSystems (
-    system:
-    let
-      redistributable = kernel.redistributable system;
-    in
-    {
-      default = redistributable;
-      inherit redistributable;
-      build-and-copy = kernel.copyApp system redistributable;
-    }
-  );
-  apps = forSystems (system: {
-    build-and-copy = {
-      type = "app";
-      program = "${self.packages.${system}.build-and-copy}/bin/build-and-copy";
-    };
-  });
-}
+import ../nix/flake

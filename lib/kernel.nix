@@ -6,11 +6,14 @@
   `name`
   : The kernel's name.
 
+  `hub` (optional)
+  : Where it is published: `repo-id` and `branch`.
+
   `variants`
   : A list of what `torchExtension`, `torchNoarch` and `tvmFfiExtension` return.
 
   # Result
 
-  `{ name; systems; packages; redistributable; copyApp; }`; nix/kernel/default.nix describes each.
+  `{ name; hub; variants; packages; }`; nix/kernel/default.nix describes each.
 */
 import ../nix/kernel

@@ -1,6 +1,10 @@
 # Pins (nix/pins/<system>/<family>.json) as store paths. `kernel-builder fetch` puts the files in place; what has an URL,
 # Nix can download itself.
-{ system }:
+{
+  system,
+  # What to run where one is missing.
+  cure ? "run `kernel-builder fetch` in the kernel's folder",
+}:
 let
   # Store names allow fewer characters than file names of packages. src/pins/mod.rs has the same rule.
   storeName = builtins.replaceStrings [ "%3a" "~" "%" "!" ] [ "_" "-" "_" "_" ];
@@ -14,7 +18,7 @@ let
       outputHash = hash;
       outputHashAlgo = "sha256";
       outputHashMode = mode;
-      builder = "builtin:missing pin ${name}: run `kernel-builder fetch` in the kernel's folder";
+      builder = "builtin:missing pin ${name}: ${cure}";
     };
   # What Nix's own fetchurl.nix makes; the path in the store is the same as `fixed` gives.
   byUrl =
@@ -56,16 +60,34 @@ let
       inherit name system;
       builder = "builtin:${why}";
     };
+  path = name: ./pins + "/${system}/${name}.json";
+  read = name: builtins.fromJSON (builtins.readFile (path name));
 in
 {
+  # One file that no family lists, by its name in the store and its hash.
+  file = fixed "flat";
+
+  # Whether there is a family of a name.
+  has = name: builtins.pathExists (path name);
+
   # All pins of a family, in the order of its file: a list of derivations.
   family =
     name:
     let
-      family = builtins.fromJSON (builtins.readFile (./pins + "/${system}/${name}.json"));
+      family = read name;
     in
     if family ? unpinned then
       [ (unpinned name family.unpinned) ]
     else
       map archive family.archives ++ map tree family.trees;
+
+  # The archives of a family by their package's name.
+  byName =
+    name:
+    builtins.listToAttrs (
+      map (pin: {
+        inherit (pin) name;
+        value = archive pin;
+      }) (read name).archives
+    );
 }

@@ -15,6 +15,18 @@ let
       ./toolchains/gcc-toolset.nix
     else
       ./toolchains/host.nix;
+  hostTools =
+    name:
+    import (hostRecipe name) {
+      inherit name pins run;
+    };
+  program = import ./program.nix { inherit run seed; };
+  tool =
+    cure:
+    import ./tool {
+      pins = import ./pins.nix { inherit cure system; };
+      inherit hostTools run system;
+    };
 in
 {
   # The toolchain of one variant, from the names that its row in src/matrix/toolchains.toml gives.
@@ -33,18 +45,15 @@ in
       interpreter ? null,
     }:
     let
-      hostTools = import (hostRecipe host) {
-        name = host;
-        inherit pins run;
-      };
+      tools = hostTools host;
       optional =
         name: recipe: more:
         if name == null then null else import recipe ({ inherit name pins run; } // more);
-      onHost = name: recipe: optional name recipe { host = hostTools; };
+      onHost = name: recipe: optional name recipe { host = tools; };
       interpreterTools = optional interpreter ./toolchains/interpreter.nix { };
     in
     {
-      host = hostTools;
+      host = tools;
       interpreter = interpreterTools;
       python = optional python ./toolchains/python.nix { };
       # Headers and libraries of what binds the kernel to Python: torch or tvm-ffi.
@@ -52,7 +61,7 @@ in
         if torch != null then
           import ./toolchains/torch.nix {
             name = torch;
-            host = hostTools;
+            host = tools;
             interpreter = interpreterTools;
             inherit pins run;
           }
@@ -67,10 +76,29 @@ in
       oneapi = onHost oneapi ./toolchains/oneapi.nix;
     };
 
+  # The program kernel-builder; null where it cannot be built.
+  tool = tool "run `kernel-builder fetch --tool`";
+  # The same, for who only wants build.nix.
+  generator = tool "run `kernel-builder generate` in the kernel's folder and commit build.nix, or `kernel-builder fetch --tool`";
+
+  # Pythons with torch and the `kernels` client, for shells and checks, and these.
+  python = import ./python {
+    inherit hostTools run seed;
+    pins = import ./pins.nix {
+      inherit system;
+      cure = "run `kernel-builder fetch --check`, or `--shell` for a shell, in the kernel's folder";
+    };
+  };
+  shell = import ./shell { inherit seed system; };
+  inherit hostTools;
+  interactiveBash = seed;
+  check = import ./check { inherit run; };
+  testProgram = import ./check/program.nix { inherit program; };
+
   compile = import ./kernel/compile.nix { inherit run; };
   link = import ./kernel/link.nix { inherit manylinux run; };
   inherit manylinux;
   package = import ./kernel/package.nix { inherit run; };
   bundle = import ./kernel/bundle.nix { inherit run; };
-  copyApp = import ./kernel/copy-app.nix { inherit run seed; };
+  inherit program;
 }

@@ -9,6 +9,9 @@ export NIX_REMOTE=$PWD/target/nix-store
 export KERNEL_BUILDER_TEST_VENV=$PWD/.venv
 cargo build --quiet
 target/debug/kernel-builder fetch examples/relu
+# Checks and shells of one torch, and the program as Nix builds it.
+target/debug/kernel-builder fetch examples/relu --check --variant 'torch211-*-x86_64-linux'
+target/debug/kernel-builder fetch --tool
 scripts/venv.sh "$KERNEL_BUILDER_TEST_VENV"
 # `make fuzz` is for the two that are skipped.
 cargo test --quiet -- --include-ignored --skip mutated_files_for_minutes --skip time_by_size

@@ -16,6 +16,6 @@ if [[ $libraries == *libcuda.so.1* ]]; then
     "${pip[@]}" torch==2.11.0
 else
     "${pip[@]}" --no-deps torch==2.11.0
-    "$dir/bin/python" "$root/tools/cuda_runtime_stubs.py" >/dev/null
+    "$dir/bin/python" "$root/nix/python/cuda_runtime_stubs.py" >/dev/null
 fi
 touch "$dir/.complete"

@@ -53,6 +53,11 @@ pub enum Command {
     },
     /// Print shell completions
     Completions { shell: Shell },
+    /// Open a shell with a variant's compilers, torch and tools
+    Devshell {
+        #[command(flatten)]
+        shell: Shelled,
+    },
     /// Explain a problem code such as KB0101, or list all of them
     Explain {
         /// The code, in upper or lower case
@@ -65,6 +70,15 @@ pub enum Command {
         kernel: KernelDir,
         #[command(flatten)]
         variants: Variants,
+        /// Also what checks need: Python, torch, the `kernels` client
+        #[arg(long)]
+        check: bool,
+        /// Also what a shell needs; without --variant, of the one that suits this machine
+        #[arg(long, conflicts_with = "check")]
+        shell: bool,
+        /// Instead, what Nix needs to build this program from its sources
+        #[arg(long, conflicts_with_all = ["path", "names", "check", "shell"])]
+        tool: bool,
         /// Use no network: only the store, the download cache and --from
         #[arg(long)]
         offline: bool,
@@ -78,6 +92,15 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Format Nix files
+    Format {
+        /// Files, or folders to look for them in
+        #[arg(value_name = "PATH", default_value = ".")]
+        paths: Vec<Utf8PathBuf>,
+        /// Write nothing; exit 1 if a file would change
+        #[arg(long)]
+        check: bool,
+    },
     /// Write build.nix, from which Nix builds
     Generate {
         #[command(flatten)]
@@ -85,6 +108,9 @@ pub enum Command {
         /// Only say whether build.nix is up to date; exit 1 if it is not
         #[arg(long)]
         check: bool,
+        /// Write it to this file, not into the kernel's folder
+        #[arg(long, value_name = "FILE", conflicts_with = "check")]
+        output: Option<Utf8PathBuf>,
     },
     /// List the variants that a kernel is built for on this system
     ListVariants {
@@ -131,6 +157,11 @@ pub enum Command {
     },
     /// Print the JSON Schema of build.toml, for editors
     Schema,
+    /// Open a shell with a built variant, to test it
+    Testshell {
+        #[command(flatten)]
+        shell: Shelled,
+    },
     /// Rewrite an older build.toml and flake.nix in their current form
     UpdateBuild {
         #[command(flatten)]
@@ -174,4 +205,25 @@ pub struct Variants {
     /// Only this variant, or those that a glob such as 'torch21?-*-cu130-*' matches; may be given several times
     #[arg(long = "variant", value_name = "VARIANT")]
     pub names: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Shelled {
+    #[command(flatten)]
+    pub kernel: KernelDir,
+    /// The variant [default: the one that suits this machine]
+    #[arg(long, value_name = "VARIANT")]
+    pub variant: Option<String>,
+    /// Compilations at a time [default: cores, as far as memory allows]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub max_jobs: Option<u16>,
+    /// Cores that one compilation may use
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    pub cores: u16,
+    /// Print every line that compilers print
+    #[arg(short = 'L', long)]
+    pub print_build_logs: bool,
+    /// Run this instead of an interactive shell
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
 }

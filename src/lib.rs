@@ -7,6 +7,7 @@ pub mod commands;
 pub mod emit;
 pub mod kernel;
 pub mod library;
+pub mod machine;
 pub mod manifest;
 pub mod matrix;
 pub mod nix;

@@ -52,6 +52,9 @@ pub fn files() -> Vec<(Utf8PathBuf, &'static [u8])> {
     for (name, dir) in &PARTS {
         walk(name, dir, &mut found);
     }
+    // For `nix develop`; in this repository, flake.nix is another.
+    let flake = include_bytes!("../nix/shell/library-flake.nix");
+    found.push(("flake.nix".into(), flake));
     found.sort();
     found
 }

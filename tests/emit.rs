@@ -201,7 +201,10 @@ cxx-flags = {list}
         variant["name"] = json!("sample");
         variant["manifest"] = expected["manifest"].clone();
     }
-    assert_eq!(back, json!({ "name": "sample", "variants": variants }));
+    assert_eq!(
+        back,
+        json!({ "name": "sample", "hub": {}, "variants": variants })
+    );
 
     // The plan in turn holds what build.toml says.
     let variants = back["variants"].as_array().expect("a list");

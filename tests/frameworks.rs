@@ -227,19 +227,18 @@ fn python_alone_belongs_to_every_system() {
     let value = nix::evaluate(&format!(
         r#"
         let
-          kernel = import (/. + {}) {{ kernelBuilder = import (/. + {}); }};
-          system = "x86_64-linux";
+          library = import (/. + {});
+          outputs = library.genFlakeOutputs {{ self = {{ }}; path = /. + {}; }};
+          inherit (outputs.packages.x86_64-linux) redistributable;
         in
         {{
-          inherit (kernel) systems;
-          packages = builtins.attrNames (kernel.packages system);
-          redistributable = builtins.filter (name: kernel.redistributable system ? ${{name}}) (
-            builtins.attrNames (kernel.packages system)
-          );
+          systems = builtins.attrNames outputs.packages;
+          packages = outputs.lib.archVariants.x86_64-linux;
+          redistributable = builtins.filter (name: redistributable ? ${{name}}) outputs.lib.variants;
         }}
         "#,
-        string(root.join("examples/silu-and-mul/build.nix").as_str()),
         string(root.join("lib").as_str()),
+        string(root.join("examples/silu-and-mul").as_str()),
     ));
     let names = json!(["torch-cpu", "torch-cuda", "torch-rocm", "torch-xpu"]);
     assert_eq!(value["packages"], names);

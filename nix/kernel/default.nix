@@ -1,27 +1,36 @@
 # The variants of a kernel -> what its flake and the command line ask for.
 {
   name,
+  # Where it is published, as far as build.toml says: `repo-id`, `branch`.
+  hub ? { },
   # From extension.nix and noarch.nix.
   variants,
 }:
 let
-  recipes = import ../recipes.nix;
   any = builtins.filter (variant: !(variant ? system)) variants;
   ofOne = builtins.filter (variant: variant ? system) variants;
-  # Variants that a system builds.
-  of = system: builtins.filter (variant: variant.system or system == system) variants;
+  # Variants that a system builds. Those that any system can build are built on the given one.
+  on =
+    system:
+    map (variant: { package = variant.packageOn system; } // variant // { inherit system; }) (
+      builtins.filter (variant: variant.system or system == system) variants
+    );
   byName =
-    system: list:
+    list:
     builtins.listToAttrs (
       map (variant: {
         name = variant.variant;
-        value = package system variant;
+        value = variant;
       }) list
     );
-  package = system: variant: variant.package or (variant.packageOn system);
 in
 {
-  inherit name;
+  inherit
+    hub
+    name
+    on
+    variants
+    ;
   # Systems that build variants, sorted.
   systems =
     if any == [ ] then
@@ -29,19 +38,11 @@ in
     else
       import ../systems.nix;
 
-  # The derivation of every variant, of all systems, by name. What any system can build is built on the given one.
-  packages = system: byName system variants;
-
   # What `kernel-builder build` asks for, of some variants: the derivation of each and of its units.
   work =
     system: names:
     let
-      byName = builtins.listToAttrs (
-        map (variant: {
-          name = variant.variant;
-          value = variant;
-        }) variants
-      );
+      all = byName (ofOne ++ on system);
       unit = object: {
         derivation = object.drvPath;
         inherit (object) driver;
@@ -50,23 +51,11 @@ in
     map (
       name:
       let
-        variant = byName.${name};
+        variant = all.${name};
       in
       {
-        derivation = (package system variant).drvPath;
+        derivation = variant.package.drvPath;
         units = map unit (variant.objects or [ ]);
       }
     ) names;
-
-  # The bundled variants of a system in one folder; every variant of the system is an attribute of it too.
-  redistributable =
-    system:
-    (recipes { inherit system; }).bundle {
-      inherit name;
-      variants = map (package system) (builtins.filter (variant: variant.bundle) (of system));
-    }
-    // byName system (of system);
-
-  # A program that copies such a folder to ./build.
-  copyApp = system: bundle: (recipes { inherit system; }).copyApp { inherit name bundle; };
 }

@@ -74,8 +74,10 @@ in
     name
     objects
     system
+    toolchain
     variant
     ;
+  backend = metadata.backend.type;
   # Evaluating names of variants touches none of the above.
   package = content.package recipe {
     inherit library metadata variant;

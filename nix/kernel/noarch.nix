@@ -16,6 +16,7 @@ let
 in
 {
   inherit bundle variant;
+  backend = metadata.backend.type;
   # The derivation, as a system builds it: with the seed of that system, and nothing else.
   packageOn =
     system:

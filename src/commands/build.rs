@@ -7,6 +7,7 @@ use camino::Utf8Path;
 use serde::Deserialize;
 use walkdir::WalkDir;
 
+use super::fetch::Purpose;
 use super::prepare::{prepare, system};
 use super::{CommandError, fetch, generate, print};
 use crate::library;
@@ -64,27 +65,11 @@ pub fn run(
     })?;
     let derivations: Vec<String> = wanted.iter().map(|w| w.derivation.clone()).collect();
 
-    let mut planned = nix.to_build(&derivations)?;
-    if !planned.is_empty() {
-        // Only pins that something still to be built needs.
-        let needed: BTreeSet<&str> = planned
-            .iter()
-            .map(|derivation| name_of(derivation))
-            .collect();
-        let absent: Vec<_> = missing(&nix, &fetch::pins(&nix, &variants)?)
-            .map_err(|error| CommandError::Pins(vec![error]))?
-            .into_iter()
-            .filter(|missing| needed.contains(missing.pin.store_name().as_str()))
-            .collect();
-        if !absent.is_empty() {
-            let options = Options {
-                offline,
-                ..Options::default()
-            };
-            fetch::bring(&nix, &absent, &options)?;
-            planned = nix.to_build(&derivations)?;
-        }
-    }
+    let options = Options {
+        offline,
+        ..Options::default()
+    };
+    let planned = fetch_needed(&nix, &derivations, &variants, Purpose::Build, &options)?;
     let limits = Limits {
         max_jobs: max_jobs.map_or_else(cores_of_machine, usize::from),
         cores: usize::from(cores),
@@ -130,6 +115,34 @@ pub fn run(
         });
     }
     Ok(())
+}
+
+/// Fetches those pins of some variants that derivations still to be built need, and returns the latter.
+pub fn fetch_needed(
+    nix: &Nix,
+    derivations: &[String],
+    variants: &[&Variant],
+    purpose: Purpose,
+    options: &Options,
+) -> Result<Vec<String>, CommandError> {
+    let planned = nix.to_build(derivations)?;
+    if planned.is_empty() {
+        return Ok(planned);
+    }
+    let needed: BTreeSet<&str> = planned
+        .iter()
+        .map(|derivation| name_of(derivation))
+        .collect();
+    let absent: Vec<_> = missing(nix, &fetch::pins(nix, variants, purpose)?)
+        .map_err(|error| CommandError::Pins(vec![error]))?
+        .into_iter()
+        .filter(|missing| needed.contains(missing.pin.store_name().as_str()))
+        .collect();
+    if absent.is_empty() {
+        return Ok(planned);
+    }
+    fetch::bring(nix, &absent, options)?;
+    Ok(nix.to_build(derivations)?)
 }
 
 /// Copies a built variant to its place: result, seconds and size for the table, or nothing if it was not built.
@@ -193,7 +206,7 @@ fn check_replaceable(target: &Utf8Path) -> Result<(), CommandError> {
 }
 
 /// The last lines of every derivation that was started and gave nothing.
-fn report_failures(nix: &Nix, built: &Built, print_logs: bool) -> Result<(), CommandError> {
+pub fn report_failures(nix: &Nix, built: &Built, print_logs: bool) -> Result<(), CommandError> {
     if built.errors.is_empty() {
         return Ok(());
     }
@@ -213,7 +226,7 @@ fn report_failures(nix: &Nix, built: &Built, print_logs: bool) -> Result<(), Com
     Ok(())
 }
 
-fn cores_of_machine() -> usize {
+pub fn cores_of_machine() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 

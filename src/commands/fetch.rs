@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use serde::Serialize;
 
 use super::prepare::{prepare, system};
-use super::{CommandError, count, print};
+use super::{CommandError, count, print, shell};
+use crate::kernel::Backend;
 use crate::library;
 use crate::matrix::Variant;
 use crate::nix::Nix;
@@ -15,7 +16,17 @@ use crate::pins::fetch::{
     Options, Placed, check_offline, disk_size, download_size, fetch, missing, place, tidy,
 };
 use crate::pins::space::{self, megabytes};
-use crate::pins::{cache, pins_of};
+use crate::pins::{PinError, cache, crates, pins_of, runtime};
+
+/// What is to be done with variants, which decides what they need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    Build,
+    /// Load and test what was built, without a GPU.
+    Check,
+    /// Work on it in a shell.
+    Shell,
+}
 
 /// What `--json` prints. Sizes are bytes.
 #[derive(Serialize)]
@@ -40,13 +51,17 @@ struct Written<'a> {
 pub fn run(
     path: &Utf8Path,
     names: &[String],
+    purpose: Purpose,
     offline: bool,
     from: Option<&Utf8Path>,
     to: Option<&Utf8Path>,
     json: bool,
 ) -> Result<(), CommandError> {
     let prepared = prepare(path)?;
-    let variants = prepared.select(names)?;
+    let variants = match (purpose, names) {
+        (Purpose::Shell, []) => vec![shell::choose(&prepared)?],
+        _ => prepared.select(names)?,
+    };
     let failed = |error| CommandError::Pins(vec![error]);
     let options = Options {
         offline,
@@ -56,7 +71,7 @@ pub fn run(
     if offline {
         nix.stay_offline();
     }
-    let pins = pins(&nix, &variants)?;
+    let pins = pins(&nix, &variants, purpose)?;
     let wanted = missing(&nix, &pins).map_err(failed)?;
     let downloaded = if wanted.is_empty() {
         0
@@ -64,6 +79,10 @@ pub fn run(
         bring(&nix, &wanted, &options)?
     };
     tidy(&pins).map_err(failed)?;
+    if purpose == Purpose::Shell {
+        // A shell of a flake has the program in it.
+        fetch_tool(&nix, &options)?;
+    }
     let written = match to {
         Some(folder) => {
             space::check(&[(folder, carry::size(folder, &pins))]).map_err(CommandError::Pins)?;
@@ -103,12 +122,69 @@ pub fn run(
     print(&text)
 }
 
-/// The pins of some variants, each once.
-pub fn pins(nix: &Nix, variants: &[&Variant]) -> Result<Vec<Placed>, CommandError> {
-    let library = library::unpack(&cache::dir()).map_err(|source| CommandError::Io {
+/// What the program itself is built from, in Nix (nix/tool): compilers and crates.
+pub fn tool(offline: bool, from: Option<&Utf8Path>) -> Result<(), CommandError> {
+    let from = from.map(Folder::open).transpose();
+    let options = Options {
+        offline,
+        from: from.map_err(|error| CommandError::Pins(vec![error]))?,
+    };
+    let mut nix = Nix::find()?;
+    if offline {
+        nix.stay_offline();
+    }
+    match fetch_tool(&nix, &options)? {
+        0 => print("everything that kernel-builder is built from is in the store\n"),
+        files => print(&format!("{} in the store\n", count(files, "new file"))),
+    }
+}
+
+fn fetch_tool(nix: &Nix, options: &Options) -> Result<usize, CommandError> {
+    /// nix/tool/toolchain.json
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Toolchain {
+        host: String,
+        rust: String,
+    }
+    let failed = |error| CommandError::Pins(vec![error]);
+    let path = "nix/tool/toolchain.json";
+    let text = library::text(path).unwrap_or_default();
+    let toolchain: Toolchain = serde_json::from_str(&text).map_err(|error| {
+        failed(PinError::Family {
+            path: path.to_owned(),
+            why: error.to_string(),
+        })
+    })?;
+    let library = unpacked()?;
+    let system = system();
+    let families = ["seed".to_owned(), toolchain.host, toolchain.rust];
+    let wanted = pins_of(&system, &families)
+        .and_then(|pins| place(nix, &library, &system, &families, pins))
+        .and_then(|pins| missing(nix, &pins))
+        .map_err(failed)?;
+    if !wanted.is_empty() {
+        bring(nix, &wanted, options)?;
+    }
+    let crates = crates::fetch(nix, &library, &system, options.offline).map_err(failed)?;
+    Ok(wanted.len() + crates)
+}
+
+/// The Nix library, in the cache.
+pub fn unpacked() -> Result<Utf8PathBuf, CommandError> {
+    library::unpack(&cache::dir()).map_err(|source| CommandError::Io {
         action: "unpack the Nix library into the cache".to_owned(),
         source,
-    })?;
+    })
+}
+
+/// The pins of some variants, each once.
+pub fn pins(
+    nix: &Nix,
+    variants: &[&Variant],
+    purpose: Purpose,
+) -> Result<Vec<Placed>, CommandError> {
+    let library = unpacked()?;
     let here = system();
     let mut by_system: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for variant in variants {
@@ -117,7 +193,12 @@ pub fn pins(nix: &Nix, variants: &[&Variant]) -> Result<Vec<Placed>, CommandErro
             Some(row) => (&*row.system, row.families()),
             None => (&*here, vec!["seed".to_owned()]),
         };
-        by_system.entry(system).or_default().extend(families);
+        let of_system = by_system.entry(system).or_default();
+        of_system.extend(families);
+        if purpose != Purpose::Build {
+            let gpu = purpose == Purpose::Shell && variant.backend == Backend::Cuda;
+            of_system.extend(runtime::families(variant, system, gpu));
+        }
     }
     // Systems may share files.
     let mut pins = BTreeMap::new();

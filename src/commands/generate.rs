@@ -6,8 +6,13 @@ use super::prepare::{Prepared, prepare};
 use super::{CommandError, count, print};
 use crate::emit::{self, Written};
 
-pub fn run(path: &Utf8Path, check: bool) -> Result<(), CommandError> {
+pub fn run(path: &Utf8Path, check: bool, output: Option<&Utf8Path>) -> Result<(), CommandError> {
     let prepared = prepare(path)?;
+    if let Some(output) = output {
+        // lib/genFlakeOutputs.nix has this program write into the store, where a result says enough.
+        emit::write(output, &emit::nix::build_nix(&prepared.plan)?)?;
+        return Ok(());
+    }
     if check {
         let text = emit::nix::build_nix(&prepared.plan)?;
         let current = std::fs::read(prepared.kernel.root.join("build.nix")).unwrap_or_default();

@@ -5,11 +5,13 @@ mod check_config;
 mod completions;
 mod explain;
 mod fetch;
+mod format;
 mod generate;
 mod list_variants;
 mod pin;
 mod prepare;
 mod schema;
+mod shell;
 mod update_build;
 mod verify_pins;
 
@@ -105,12 +107,24 @@ pub enum CommandError {
     #[diagnostic(code(build::failed), help("the errors are printed above the table"))]
     Build { failed: usize, of: usize },
 
+    #[error("{path} is not a Nix file that can be read:\n{why}")]
+    #[diagnostic(code(format::syntax), help("nothing of it was changed"))]
+    Syntax { path: Utf8PathBuf, why: String },
+
+    #[error("{} not formatted", .0.join(", "))]
+    #[diagnostic(code(format::check), help("run `kernel-builder format`"))]
+    Unformatted(Vec<String>),
+
     #[error("{path} exists and is not a built variant (it has no metadata.json)")]
     #[diagnostic(
         code(build::foreign),
         help("move it away: building would overwrite it")
     )]
     Foreign { path: Utf8PathBuf },
+
+    #[error("the command ended with {code}")]
+    #[diagnostic(code(shell::command))]
+    Shell { code: u8 },
 
     #[error("failed to {action}")]
     #[diagnostic(code(io))]
@@ -136,6 +150,8 @@ impl CommandError {
             CommandError::Stale | CommandError::Build { .. } | CommandError::Foreign { .. } => 1,
             CommandError::Emit(EmitError::Foreign { .. }) => 1,
             CommandError::UnknownVariant(_) | CommandError::UnknownCode { .. } => 2,
+            CommandError::Shell { code } => *code,
+            CommandError::Syntax { .. } | CommandError::Unformatted(_) => 1,
             CommandError::Emit(_)
             | CommandError::UnreachedPins
             | CommandError::Nix(_)
@@ -151,6 +167,8 @@ impl CommandError {
             | CommandError::Update(UpdateError::Problems(problems)) => print_problems(problems),
             // The reader went away: nobody is left to tell.
             CommandError::Io { source, .. } if source.kind() == ErrorKind::BrokenPipe => {}
+            // It said itself what was wrong.
+            CommandError::Shell { .. } => {}
             CommandError::Pins(errors) => {
                 for error in errors {
                     print_diagnostic(error);
@@ -185,23 +203,46 @@ pub fn run(command: Command) -> Result<(), CommandError> {
         ),
         Command::CheckConfig { kernel, json } => check_config::run(&kernel.path, json),
         Command::Completions { shell } => completions::run(shell),
+        Command::Devshell { shell } => shell::run(&shell, shell::Kind::Dev),
         Command::Explain { code } => explain::run(code.as_deref()),
+        Command::Fetch {
+            tool: true,
+            offline,
+            from,
+            ..
+        } => fetch::tool(offline, from.as_deref()),
         Command::Fetch {
             kernel,
             variants,
+            check,
+            shell,
+            tool: false,
             offline,
             from,
             to,
             json,
-        } => fetch::run(
-            &kernel.path,
-            &variants.names,
-            offline,
-            from.as_deref(),
-            to.as_deref(),
-            json,
-        ),
-        Command::Generate { kernel, check } => generate::run(&kernel.path, check),
+        } => {
+            let purpose = match (check, shell) {
+                (_, true) => fetch::Purpose::Shell,
+                (true, false) => fetch::Purpose::Check,
+                (false, false) => fetch::Purpose::Build,
+            };
+            fetch::run(
+                &kernel.path,
+                &variants.names,
+                purpose,
+                offline,
+                from.as_deref(),
+                to.as_deref(),
+                json,
+            )
+        }
+        Command::Format { paths, check } => format::run(&paths, check),
+        Command::Generate {
+            kernel,
+            check,
+            output,
+        } => generate::run(&kernel.path, check, output.as_deref()),
         Command::ListVariants {
             kernel,
             all,
@@ -234,6 +275,7 @@ pub fn run(command: Command) -> Result<(), CommandError> {
             pin::run(&repository, &request, write)
         }
         Command::Schema => schema::run(),
+        Command::Testshell { shell } => shell::run(&shell, shell::Kind::Test),
         Command::UpdateBuild {
             kernel,
             check,

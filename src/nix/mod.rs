@@ -8,7 +8,7 @@ pub mod schedule;
 
 use std::fs::File;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use miette::Diagnostic;
@@ -144,6 +144,46 @@ impl Nix {
         command
     }
 
+    /// Enters the shell of an attribute of an expression, in a folder, and returns how it ended. `command` runs in place
+    /// of an interactive shell. `library` is where the Nix library lies.
+    pub fn develop(
+        &self,
+        library: &Utf8Path,
+        expression: &str,
+        attribute: &str,
+        dir: &Utf8Path,
+        command: &[String],
+    ) -> Result<ExitStatus, NixError> {
+        let mut nix = Command::new(&self.nix);
+        nix.args(["--extra-experimental-features", "nix-command flakes"]);
+        // Where Nix looks for an interactive bash: not in nixpkgs, not in a registry on the network.
+        let registry = library.join("nix/shell/registry.json");
+        nix.args(["--option", "flake-registry", registry.as_str()]);
+        nix.args(self.caches());
+        nix.arg("develop");
+        // A checkout (KERNEL_BUILDER_LIBRARY) is another flake: the bash of the PATH will do.
+        if !library.join("Cargo.toml").exists() {
+            let bash = format!("path:{library}");
+            nix.args(["--override-flake", "nixpkgs", &bash]);
+        }
+        nix.args(["--impure", "--expr", expression, attribute]);
+        if !command.is_empty() {
+            nix.arg("--command").args(command);
+        }
+        // This program, for the shell to have.
+        if let Ok(program) = std::env::current_exe()
+            && let Some(dir) = program.parent()
+        {
+            nix.env("KERNEL_BUILDER_TOOL", dir);
+        }
+        nix.current_dir(dir)
+            .status()
+            .map_err(|source| NixError::Start {
+                program: "nix",
+                source,
+            })
+    }
+
     /// Those of some store paths that are not in the store.
     pub fn invalid(&self, paths: &[String]) -> Result<Vec<String>, NixError> {
         if paths.is_empty() {
@@ -177,6 +217,13 @@ impl Nix {
         command.args(["--dump", path.as_str()]);
         let output = self.checked(command, "read a tree")?;
         Ok(crate::hex(&Sha256::digest(&output.stdout)))
+    }
+
+    /// Adds files under their own names and returns their store paths, in the same order.
+    pub fn add_fixed_files(&self, files: &[Utf8PathBuf]) -> Result<Vec<String>, NixError> {
+        let mut command = self.store_command();
+        command.args(["--add-fixed", "sha256"]).args(files);
+        Ok(lines(&self.checked(command, "add files")?))
     }
 
     /// The derivations that building some derivations would build, dependencies first. What a binary cache has is not

@@ -4,12 +4,14 @@
 pub mod apt;
 pub mod cache;
 pub mod carry;
+pub mod crates;
 pub mod error;
 pub mod fetch;
 pub mod http;
 pub mod pip;
 pub mod ranges;
 pub mod refresh;
+pub mod runtime;
 pub mod simple;
 pub mod sources;
 pub mod space;

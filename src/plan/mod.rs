@@ -31,6 +31,8 @@ pub struct Plan {
     pub name: String,
     /// sha256 (hex) of the build.toml that it was made from.
     pub manifest: String,
+    /// Where it is published: `repo-id` and `branch`, as far as build.toml names them.
+    pub hub: BTreeMap<&'static str, String>,
     /// Whether `variants` are `[tvm-ffi]` ones, not torch extensions.
     pub tvm_ffi: bool,
     /// Variants with native code.
@@ -139,6 +141,13 @@ pub fn plan(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Result<Plan, Pla
         name: kernel.name.as_str().to_owned(),
         manifest: kernel.build_toml_sha256.clone(),
         tvm_ffi: matches!(kernel.framework, Framework::TvmFfi(_)),
+        hub: [
+            ("repo-id", &kernel.hub.repo_id),
+            ("branch", &kernel.hub.branch),
+        ]
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value.clone()?)))
+        .collect(),
         variants,
         noarch,
         notes,

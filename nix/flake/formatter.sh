@@ -1,0 +1,2 @@
+# Formats the given Nix files, or all of the given folders.
+exec @tool@/bin/kernel-builder format "$@"

@@ -1,0 +1,3 @@
+# The command line of the `kernels` client.
+PATH=@environment@/bin:$PATH
+exec kernels "$@"

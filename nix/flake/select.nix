@@ -1,0 +1,94 @@
+# The variants that a flake asks for with `torchVersions`: null for all, a list of patterns of variant names, or a
+# function from the list of all builds to a list of some of them, as older flakes have it.
+{ torchVersions }:
+variants:
+let
+  facts = import ./facts.nix;
+
+  # "torch211-*" -> a regular expression; only `*` is special.
+  matches =
+    pattern: name:
+    let
+      literal = builtins.replaceStrings [ "." "+" ] [ "\\." "\\+" ];
+      parts = builtins.filter builtins.isString (builtins.split "\\*" pattern);
+    in
+    builtins.match (builtins.concatStringsSep ".*" (map literal parts)) name != null;
+  byPatterns =
+    patterns:
+    let
+      unmatched = builtins.filter (
+        pattern: !builtins.any (variant: matches pattern variant.variant) variants
+      ) patterns;
+    in
+    if unmatched == [ ] then
+      builtins.filter (variant: builtins.any (pattern: matches pattern variant.variant) patterns) variants
+    else
+      throw "torchVersions: no variant matches ${builtins.concatStringsSep ", " unmatched}; the variants are ${names}";
+
+  # One build of torch for one compute platform, in the words of older flakes.
+  describe =
+    variant:
+    let
+      fact = facts variant;
+    in
+    {
+      torchVersion = fact.torch;
+      cxx11Abi = true;
+      bundleBuild = fact.bundle;
+      systems = if fact.system == null then [ ] else [ fact.system ];
+    }
+    // (
+      if fact.compute == null then
+        { ${fact.backend} = true; }
+      else
+        { "${fact.backend}Version" = fact.compute; }
+    );
+  platform =
+    build:
+    removeAttrs build [
+      "bundleBuild"
+      "cxx11Abi"
+      "ptxasVersion"
+      "sourceBuild"
+      "systems"
+      "tvmFfiVersion"
+    ];
+  # Builds that differ in their system only are one entry.
+  merged = map (
+    builds: builtins.head builds // { systems = builtins.concatMap (build: build.systems) builds; }
+  ) (builtins.attrValues (builtins.groupBy (build: builtins.toJSON (platform build)) all));
+  all = map describe variants;
+  byFunction =
+    let
+      wanted = torchVersions merged;
+      isWanted =
+        variant:
+        let
+          build = describe variant;
+          # Python alone is no build of a torch.
+          same =
+            other: platform other == platform build && builtins.elem variant.system (other.systems or [ ]);
+        in
+        !(variant ? system) || builtins.any same wanted;
+      chosen = builtins.filter isWanted variants;
+      unknown = builtins.filter (
+        build: !builtins.any (other: platform other == platform build) merged
+      ) wanted;
+    in
+    if chosen == [ ] then
+      throw "torchVersions leaves no variant; the variants are ${names}"
+    else if unknown == [ ] then
+      chosen
+    else
+      builtins.trace "warning: torchVersions names builds that this kernel has no variant for: ${builtins.toJSON unknown}" chosen;
+
+  names = builtins.concatStringsSep ", " (map (variant: variant.variant) variants);
+in
+if torchVersions == null then
+  variants
+else if builtins.isList torchVersions then
+  byPatterns torchVersions
+else if builtins.isFunction torchVersions then
+  byFunction
+else
+  throw "torchVersions must be a list of patterns of variant names, e.g. [ \"torch211-*\" ], or a function from the list of builds to a list of builds"

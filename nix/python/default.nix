@@ -1,0 +1,92 @@
+# Pythons that run kernels, by the names of a variant's toolchains. Their pins are families beside those of the
+# toolchains, and only shells and checks need them:
+#   python-3.11-runtime    the interpreter
+#   python-3.11-packages   the `kernels` client, pytest, pip, cmake, ninja, and what torch needs besides NVIDIA's
+#   torch-2.11.0-runtime   torch itself
+#   torch-2.11.0-nvidia    NVIDIA's libraries and Triton, for torch on a GPU
+{
+  hostTools,
+  pins,
+  run,
+  seed,
+}:
+{
+  # Of a variant.
+  toolchain,
+  # Functions from packages by name to a list of those that are wanted in addition.
+  inputs ? [ ],
+}:
+let
+  unpackWheels = import ./wheels.nix { inherit run; };
+  environment = import ./environment.nix { inherit run seed; };
+  # Variants of Python alone have no toolchains, those of tvm-ffi no torch. NB: src/pins/runtime.rs has the same rule.
+  inherit (builtins.fromJSON (builtins.readFile ./toolchain.json) // toolchain) host python torch;
+  tools = hostTools host;
+  wheels =
+    name: wheels:
+    unpackWheels {
+      inherit interpreter name wheels;
+      host = tools;
+    };
+  interpreter = import ./interpreter.nix {
+    name = python;
+    host = tools;
+    inherit pins run;
+  };
+
+  # Packages that kernels may ask for are those that are there anyway: asking adds nothing, and fails for others.
+  byName = pins.byName "${python}-packages";
+  packages =
+    if builtins.all (input: builtins.all (wheel: wheel ? outPath) (input byName)) inputs then
+      wheels "${python}-packages" (pins.family "${python}-packages")
+    else
+      throw "pythonCheckInputs: expected a function from packages to a list of them";
+  torchWheels = pins.family "${torch}-runtime";
+  runtime = wheels torch torchWheels;
+  # Together: torch looks for NVIDIA's libraries beside itself.
+  withNvidia = wheels "${torch}-with-nvidia" (torchWheels ++ pins.family "${torch}-nvidia");
+  stubs = import ./stubs.nix { inherit run; } {
+    host = tools;
+    torch = runtime;
+    inherit interpreter;
+  };
+in
+{
+  # Whether it is pinned, and its torch, and what that needs on a GPU.
+  isPinned = pins.has "${python}-runtime" && pins.has "${python}-packages";
+  hasTorch = pins.has "${torch}-runtime";
+  hasNvidia = pins.has "${torch}-nvidia";
+
+  # The `kernels` client and other packages, without torch.
+  client = environment {
+    name = "${python}-environment";
+    wheels = [ packages ];
+    inherit interpreter;
+  };
+
+  # With a torch that runs on the CPU, whatever it was made for. `cudart`: a pattern of real CUDA runtime libraries,
+  # which do not need a GPU, for kernels that use more of it than torch does.
+  cpu =
+    {
+      cudart ? null,
+    }:
+    environment {
+      name = "${torch}-cpu";
+      wheels = [
+        packages
+        runtime
+      ];
+      preload = (if cudart == null then [ ] else [ cudart ]) ++ [ "${stubs}/*.so*" ];
+      inherit interpreter;
+    };
+
+  # With a torch that runs on NVIDIA's GPUs.
+  cuda = environment {
+    name = "${torch}-cuda";
+    wheels = [
+      packages
+      withNvidia
+    ];
+    inherit interpreter;
+  };
+}

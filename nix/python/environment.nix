@@ -1,0 +1,22 @@
+# Python with packages: $out/bin has python3 and the programs of all packages, $out/site what a Python takes to have them.
+{ run, seed }:
+{
+  name,
+  interpreter,
+  # From wheels.nix.
+  wheels,
+  # Patterns of libraries that Python loads when it starts, before the packages that need them.
+  preload ? [ ],
+}:
+run {
+  inherit
+    interpreter
+    name
+    preload
+    seed
+    wheels
+    ;
+  script = ./environment.sh;
+  scripts = ./console_scripts.py;
+  tools = [ interpreter ];
+}

@@ -1,0 +1,18 @@
+# Stand-ins for NVIDIA's libraries, with which a torch made for CUDA runs on the CPU: 1 MB in place of 2 GB.
+{ run }:
+{
+  interpreter,
+  host,
+  # From wheels.nix.
+  torch,
+}:
+run {
+  name = "cuda-runtime-stubs";
+  script = ./stubs.sh;
+  program = ./cuda_runtime_stubs.py;
+  inherit torch;
+  tools = [
+    interpreter
+    host.bin
+  ];
+}

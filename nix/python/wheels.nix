@@ -1,0 +1,15 @@
+# Wheels, unpacked together as pip would install them: $out/site for Python, $out/bin for their programs.
+{ run }:
+{
+  name,
+  wheels,
+  host,
+  # From interpreter.nix: who compiles the Python files.
+  interpreter,
+}:
+run {
+  inherit name wheels;
+  script = ./wheels.sh;
+  inherit (host) sysroot;
+  tools = [ interpreter ];
+}

@@ -1,0 +1,24 @@
+# Wheels -> $out/site, and programs that are no Python scripts -> $out/bin.
+mkdir -p "$out/site" "$out/bin"
+cd "$out/site"
+for wheel in "${wheels[@]}"; do unzip -q -o "$wheel"; done
+for data in *.data; do
+    [ -e "$data" ] || continue
+    for part in purelib platlib; do [ ! -e "$data/$part" ] || cp -r "$data/$part/." .; done
+    [ ! -e "$data/scripts" ] || mv "$data/scripts"/* "$out/bin"
+    rm -rf "$data"
+done
+
+# Programs of wheels expect the system's loader, and wheels do not record who may be executed.
+for program in "$out"/bin/* */data/bin/*; do
+    [ -e "$program" ] || continue
+    chmod 755 "$program"
+    interpreter=$(patchelf --print-interpreter "$program" 2>/dev/null) || fail "not a program: $program"
+    [ -z "$interpreter" ] || patchelf --set-interpreter "$sysroot/lib64/ld-linux-x86-64.so.2" \
+        --force-rpath --set-rpath "$(echo "$sysroot"/usr/lib/*-linux-gnu)" "$program"
+    case $program in "$out"/*) ;; *) ln -s "$out/site/$program" "$out/bin" ;; esac
+done
+
+# Once here, since nobody can write it beside the files later. The hash makes it the same whenever it is compiled.
+python3 -m compileall -q -j "${NIX_BUILD_CORES:-1}" --invalidation-mode unchecked-hash . ||
+    echo "note: some Python files of these wheels do not compile" >&2

@@ -1,0 +1,65 @@
+# A development shell for one variant: its compilers, a Python with its torch, and kernel-builder.
+# NB: not through nix/run.nix: `nix develop` of Nix 2.8 takes no derivation with structured attributes, and asks for bash as
+# the builder and for a list of outputs.
+{ seed, system }:
+{
+  name,
+  variant,
+  # "dev", or "test": with the built variant instead of what lies in build/.
+  kind,
+  # From ../recipes.nix.
+  toolchain,
+  # From nix/python.
+  environment,
+  # From nix/kernel/package.nix; null in development shells.
+  package ? null,
+  # How LOCAL_KERNELS calls the kernel, or null.
+  repo ? null,
+  # kernel-builder, or null.
+  tool ? null,
+}:
+let
+  cuda = toolchain.cuda or null;
+  # What compiles CUDA where it is not nvcc.
+  clang = toolchain.clang or null;
+  programs = [
+    environment
+    toolchain.host.bin
+  ]
+  ++ (if tool == null then [ ] else [ tool ])
+  ++ (if clang == null then [ ] else [ clang.bin ])
+  ++ (if cuda == null then [ ] else [ cuda.toolkit ]);
+in
+derivation (
+  {
+    name = "${name}-${variant}-${kind}-shell";
+    inherit system;
+    outputs = [ "out" ];
+    builder = "${seed}/bin/bash";
+    args = [
+      "-c"
+      "echo shell >$out"
+    ];
+    PATH = builtins.concatStringsSep ":" (map (program: "${program}/bin") programs);
+    CC = "gcc";
+    CXX = "g++";
+    KERNEL_BUILDER_VARIANT = variant;
+    KERNEL_BUILDER_ENVIRONMENT = environment;
+    KERNEL_BUILDER_SHELL = ./.;
+    shellHook = ". $KERNEL_BUILDER_SHELL/enter.sh";
+  }
+  // (if repo == null then { } else { KERNEL_BUILDER_REPO = repo; })
+  // (if package == null then { } else { KERNEL_BUILDER_PACKAGE = package; })
+  // (
+    if cuda == null then
+      { }
+    else
+      {
+        CUDA_HOME = cuda.toolkit;
+        CUDAToolkit_ROOT = cuda.toolkit;
+        CUDACXX = if clang == null then "${cuda.toolkit}/bin/nvcc" else "${clang.bin}/bin/clang++";
+        CUDAHOSTCXX = "${toolchain.host.bin}/bin/g++";
+        KERNEL_BUILDER_DRIVER = "nvidia";
+      }
+  )
+)

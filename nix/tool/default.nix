@@ -1,0 +1,89 @@
+# kernel-builder itself as a derivation: a static program that refers to nothing in the store, so that it is also the
+# builder of other derivations. `nix run <flake>#kernel-builder` starts it.
+# Three layers: crates (a change of Cargo.lock), dependencies (that, or of Cargo.toml), and our own sources.
+{
+  pins,
+  run,
+  # From ../recipes.nix: the compilers by name.
+  hostTools,
+  system,
+}:
+let
+  root = ../..;
+  names = builtins.fromJSON (builtins.readFile ./toolchain.json);
+  host = hostTools names.host;
+  rust = import ../toolchains/rust.nix {
+    name = names.rust;
+    inherit host pins run;
+  };
+
+  locked = import ./locked.nix { inherit pins; } (root + "/Cargo.lock");
+  crates = run {
+    name = "kernel-builder-crates";
+    script = ./crates.sh;
+    archives = map (crate: crate.archive) locked;
+    checksums = map (crate: crate.checksum) locked;
+  };
+
+  file =
+    name:
+    builtins.path {
+      path = root + "/${name}";
+      inherit name;
+    };
+  common = {
+    cargo = ./cargo.sh;
+    inherit crates;
+    tools = [
+      rust
+      host.bin
+    ];
+  };
+  dependencies = run (
+    common
+    // {
+      name = "kernel-builder-dependencies";
+      script = ./dependencies.sh;
+      manifest = file "Cargo.toml";
+      lock = file "Cargo.lock";
+    }
+  );
+
+  # What the program is made of: its code, and what it holds inside (src/library.rs).
+  parts = [
+    "Cargo.lock"
+    "Cargo.toml"
+    "build.rs"
+    "lib"
+    "nix"
+    "src"
+    "templates"
+  ];
+  prefixLength = builtins.stringLength (toString root) + 1;
+  sources = builtins.path {
+    path = root;
+    name = "kernel-builder-sources";
+    filter =
+      path: _:
+      let
+        relative = builtins.substring prefixLength (-1) path;
+      in
+      builtins.elem (builtins.head (builtins.split "/" relative)) parts;
+  };
+in
+# A library inside of a program has no sources, and not every system has a Rust.
+if
+  !builtins.pathExists (root + "/Cargo.lock")
+  || !builtins.pathExists (../pins + "/${system}/${names.rust}.json")
+then
+  null
+else
+  run (
+    common
+    // {
+      name = "kernel-builder-${import ../version.nix}";
+      script = ./tool.sh;
+      inherit dependencies sources;
+      allowedReferences = [ ];
+    }
+  )

@@ -1,0 +1,224 @@
+//! What this machine has that decides which variant suits it: its Python's torch, its GPU. Nothing of it reaches a build.
+
+use std::process::{Command, Stdio};
+
+use crate::kernel::Backend;
+use crate::matrix::Variant;
+use crate::version::Version;
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct ThisMachine {
+    /// Version of the torch of the `python3` on the PATH.
+    pub torch: Option<Version>,
+    /// The newest CUDA that the NVIDIA driver runs.
+    pub cuda: Option<Version>,
+    /// Whether there is an AMD GPU for computing.
+    pub rocm: bool,
+}
+
+impl ThisMachine {
+    /// Looks around; what cannot be found out is taken to be absent.
+    pub fn find() -> Self {
+        let torch = output(
+            "python3",
+            &[
+                "-c",
+                "from importlib.metadata import version; print(version('torch').partition('+')[0])",
+            ],
+        );
+        Self {
+            torch: torch.and_then(|text| text.trim().parse().ok()),
+            cuda: output("nvidia-smi", &[]).and_then(|text| cuda_version(&text)),
+            rocm: std::path::Path::new("/dev/kfd").exists(),
+        }
+    }
+
+    /// The variant that suits this machine best, and why, in words. Nothing if there is none to choose from.
+    pub fn choose<'a>(&self, variants: &[&'a Variant]) -> Option<(&'a Variant, String)> {
+        let runs = |variant: &&&Variant| match (variant.backend, compute(variant)) {
+            (Backend::Cuda, Some(toolkit)) => self
+                .cuda
+                .as_ref()
+                .is_some_and(|driver| major(driver) >= major(toolkit)),
+            // Python alone.
+            (Backend::Cuda, None) => self.cuda.is_some(),
+            (Backend::Rocm, _) => self.rocm,
+            (Backend::Cpu, _) => true,
+            (Backend::Metal, _) => cfg!(target_os = "macos"),
+            _ => false,
+        };
+        let usable: Vec<&&Variant> = variants.iter().filter(runs).collect();
+        let machine = match (&self.cuda, self.rocm) {
+            (Some(cuda), _) => format!("this machine's NVIDIA driver runs CUDA {cuda}"),
+            (None, true) => "this machine has an AMD GPU".to_owned(),
+            (None, false) => "this machine has no GPU driver".to_owned(),
+        };
+        if usable.is_empty() {
+            // Compiling needs no GPU.
+            let best = variants
+                .iter()
+                .max_by(|a, b| self.preference(a).cmp(&self.preference(b)))?;
+            return Some((
+                best,
+                format!("{machine}, and every variant needs another: it can be built, not run"),
+            ));
+        }
+        let best = usable
+            .into_iter()
+            .max_by(|a, b| self.preference(a).cmp(&self.preference(b)))?;
+        let torch = match (&self.torch, torch(best)) {
+            (_, None) => "it fits every torch".to_owned(),
+            (Some(own), Some(torch)) if same_release(own, torch) => {
+                format!("torch {own} is installed")
+            }
+            (Some(own), Some(torch)) => {
+                format!("the installed torch {own} has no variant, {torch} is the newest that has")
+            }
+            (None, Some(torch)) => format!("torch {torch} is the newest"),
+        };
+        Some((best, format!("{machine}; {torch}")))
+    }
+
+    /// The greatest is the best: the installed torch, a GPU, the newest torch, the oldest toolkit.
+    fn preference<'a>(&self, variant: &'a Variant) -> impl Ord + use<'a> {
+        let installed = match (&self.torch, torch(variant)) {
+            (Some(own), Some(torch)) => same_release(own, torch),
+            _ => false,
+        };
+        (
+            variant.backend != Backend::Cpu,
+            installed,
+            variant.bundle,
+            torch(variant),
+            std::cmp::Reverse(compute(variant)),
+        )
+    }
+}
+
+fn torch(variant: &Variant) -> Option<&Version> {
+    variant.row.as_ref()?.torch.as_ref()
+}
+
+fn compute(variant: &Variant) -> Option<&Version> {
+    variant.row.as_ref()?.compute.as_ref()
+}
+
+fn major(version: &Version) -> Option<u64> {
+    version.components().first().copied()
+}
+
+/// Extensions fit every patch release of a torch.
+fn same_release(a: &Version, b: &Version) -> bool {
+    a.components()
+        .iter()
+        .take(2)
+        .eq(b.components().iter().take(2))
+}
+
+/// From the head of what nvidia-smi prints: `| NVIDIA-SMI 580.65    Driver Version: 580.65    CUDA Version: 13.0 |`.
+fn cuda_version(text: &str) -> Option<Version> {
+    let (_, rest) = text.split_once("CUDA Version:")?;
+    rest.split_whitespace().next()?.parse().ok()
+}
+
+fn output(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    output
+        .status
+        .success()
+        .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::{Abi, Row, table};
+
+    fn variants(builds: &[(&str, Backend, Option<&str>)]) -> Vec<Variant> {
+        let version = |text: &str| text.parse::<Version>().expect("a version");
+        let row = table().rows.first().expect("a row");
+        let build = |(torch, backend, compute): &(&str, Backend, Option<&str>)| Variant {
+            name: format!("torch{torch}-{}{}", backend.as_str(), compute.unwrap_or("")),
+            backend: *backend,
+            abi: Abi::Torch,
+            bundle: true,
+            row: Some(Row {
+                torch: Some(version(torch)),
+                backend: *backend,
+                compute: compute.map(version),
+                ..row.clone()
+            }),
+        };
+        builds.iter().map(build).collect()
+    }
+
+    fn chosen(machine: &ThisMachine) -> (String, String) {
+        let variants = variants(&[
+            ("2.10", Backend::Cpu, None),
+            ("2.11", Backend::Cpu, None),
+            ("2.10", Backend::Cuda, Some("12.6")),
+            ("2.11", Backend::Cuda, Some("12.6")),
+            ("2.11", Backend::Cuda, Some("13.0")),
+        ]);
+        let all: Vec<&Variant> = variants.iter().collect();
+        let (variant, why) = machine.choose(&all).expect("a variant");
+        (variant.name.clone(), why)
+    }
+
+    #[test]
+    fn the_gpu_then_the_installed_torch_decide() {
+        let version = |text: &str| text.parse::<Version>().ok();
+        let (name, why) = chosen(&ThisMachine::default());
+        assert_eq!(name, "torch2.11-cpu");
+        assert_eq!(
+            why,
+            "this machine has no GPU driver; torch 2.11 is the newest"
+        );
+
+        let driver = ThisMachine {
+            cuda: version("12.4"),
+            ..ThisMachine::default()
+        };
+        assert_eq!(chosen(&driver).0, "torch2.11-cuda12.6");
+
+        let (name, why) = chosen(&ThisMachine {
+            torch: version("2.10.1"),
+            ..driver
+        });
+        assert_eq!(name, "torch2.10-cuda12.6");
+        assert_eq!(
+            why,
+            "this machine's NVIDIA driver runs CUDA 12.4; torch 2.10.1 is installed"
+        );
+
+        let (name, why) = chosen(&ThisMachine {
+            torch: version("2.4"),
+            ..ThisMachine::default()
+        });
+        assert_eq!(name, "torch2.11-cpu");
+        assert!(
+            why.ends_with("the installed torch 2.4 has no variant, 2.11 is the newest that has")
+        );
+    }
+
+    #[test]
+    fn a_kernel_for_gpus_is_chosen_without_one() {
+        let variants = variants(&[("2.11", Backend::Cuda, Some("13.0"))]);
+        let all: Vec<&Variant> = variants.iter().collect();
+        let (_, why) = ThisMachine::default().choose(&all).expect("a variant");
+        assert!(why.contains("it can be built, not run"), "{why}");
+        assert!(ThisMachine::default().choose(&[]).is_none());
+    }
+
+    #[test]
+    fn nvidia_smi_tells_the_cuda_version() {
+        let text = "+---+\n| NVIDIA-SMI 580.65.06    Driver Version: 580.65.06    CUDA Version: 13.0     |\n";
+        assert_eq!(cuda_version(text).expect("a version").as_str(), "13.0");
+        assert!(cuda_version("no devices").is_none());
+    }
+}

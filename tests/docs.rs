@@ -1,0 +1,81 @@
+//! Runs every code block of docs/nix.md: `sh` in a kernel's folder, `nix` as its flake.nix, `ini` as nix.conf.
+
+#[path = "common/clone.rs"]
+mod clone;
+
+use std::process::Command;
+
+use clone::{Clone, run};
+
+/// The blocks of a language, in order.
+fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
+    let start = format!("```{language}\n");
+    text.split(&start)
+        .skip(1)
+        .map(|rest| rest.split("\n```").next().expect("a block"))
+        .collect()
+}
+
+fn page() -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/nix.md");
+    std::fs::read_to_string(path).expect("docs/nix.md")
+}
+
+#[test]
+fn every_block_is_of_a_language_that_is_run() {
+    let page = page();
+    let known: usize = ["sh", "nix", "ini"]
+        .iter()
+        .map(|language| blocks(&page, language).len())
+        .sum();
+    let fences = page.lines().filter(|line| line.starts_with("```")).count();
+    assert_eq!(known * 2, fences);
+    assert!(known > 6);
+}
+
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn shell_blocks_run() {
+    let clone = Clone::new();
+    // As in the configuration of a user, and with this program.
+    let config = "experimental-features = nix-command flakes\nsubstituters =\nsandbox = true\nsandbox-fallback = false\n";
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_kernel-builder"));
+    let own = program.parent().expect("a folder").display().to_string();
+    let path = std::env::var("PATH").expect("PATH");
+    let more = std::env::var("NIX_CONFIG").unwrap_or_default();
+    for block in blocks(&page(), "sh") {
+        run(Command::new("bash")
+            .args(["-euo", "pipefail", "-c", block])
+            .current_dir(clone.relu())
+            .env("PATH", format!("{own}:{path}"))
+            .env("NIX_CONFIG", format!("{config}{more}")));
+    }
+}
+
+#[test]
+#[ignore = "evaluates with Nix: run by `make test`"]
+fn flakes_evaluate() {
+    let clone = Clone::new();
+    for block in blocks(&page(), "nix") {
+        std::fs::write(clone.relu().join("flake.nix"), block).expect("write");
+        clone.nix(&["eval", "--raw", ".#packages.x86_64-linux.default.drvPath"]);
+        clone.nix(&["flake", "check", "--no-build"]);
+    }
+}
+
+#[test]
+#[ignore = "starts Nix: run by `make test`"]
+fn settings_are_known_to_nix() {
+    for block in blocks(&page(), "ini") {
+        let more = std::env::var("NIX_CONFIG").unwrap_or_default();
+        let output = run(Command::new("nix")
+            .args([
+                "--extra-experimental-features",
+                "nix-command",
+                "show-config",
+            ])
+            .env("NIX_CONFIG", format!("{more}\n{block}")));
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(!words.contains("unknown setting"), "{words}");
+    }
+}

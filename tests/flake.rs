@@ -1,0 +1,269 @@
+//! Kernel flakes for real, in every form that there is: with and without build.nix, by path and by git, on the machine's
+//! Nix. `make test` fetches what they need; a bare `cargo test` leaves them out.
+
+#[path = "common/clone.rs"]
+mod clone;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use clone::{Clone, nix, run};
+
+const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
+
+/// The ways to call the library.
+const FORMS: [&str; 3] = [
+    "genFlakeOutputs { path = ./.; rev = self.shortRev or self.dirtyShortRev or self.lastModifiedDate; }",
+    "genFlakeOutputs { inherit self; path = ./.; }",
+    "genKernelFlakeOutputs { inherit self; path = ./.; torchVersions = versions: \
+     builtins.filter (version: version.torchVersion == \"2.11\") versions; }",
+];
+
+/// A kernel's folder outside of the repository, with a flake.nix of its own.
+fn kernel(clone: &Clone, form: &str, input: &str, build_nix: bool) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    run(Command::new("cp")
+        .arg("-r")
+        .arg(clone.relu().join("."))
+        .arg(dir.path()));
+    let flake = format!(
+        "{{\n  inputs.kernel-builder.url = \"{input}:{}\";\n\n  outputs = {{ self, kernel-builder }}: \
+         kernel-builder.lib.{form};\n}}\n",
+        clone.path().display()
+    );
+    std::fs::write(dir.path().join("flake.nix"), flake).expect("write");
+    if !build_nix {
+        std::fs::remove_file(dir.path().join("build.nix")).expect("remove");
+    }
+    dir
+}
+
+fn nix_in(dir: &Path, arguments: &[&str]) -> Output {
+    run(nix(arguments).current_dir(dir))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn every_call_form_builds_with_and_without_build_nix() {
+    let clone = Clone::new();
+    let attribute = format!(".#redistributable.{CPU}.outPath");
+    let mut paths = Vec::new();
+    for form in FORMS {
+        for input in ["path", "git+file"] {
+            for build_nix in [true, false] {
+                let dir = kernel(&clone, form, input, build_nix);
+                let output = nix_in(dir.path(), &["eval", "--raw", &attribute]);
+                paths.push(text(&output.stdout));
+                let warnings = text(&output.stderr)
+                    .matches("warning: genFlakeOutputs")
+                    .count();
+                assert_eq!(warnings, usize::from(form.contains("rev =")), "{form}");
+            }
+        }
+    }
+    // The same kernel is the same build, however it is called.
+    paths.dedup();
+    assert_eq!(paths.len(), 1, "{paths:?}");
+
+    let dir = kernel(&clone, FORMS[2], "path", false);
+    let one = format!(".#redistributable.{CPU}");
+    nix_in(dir.path(), &["build", &one, "--no-link"]);
+    let shell = format!(".#devShells.{CPU}.drvPath");
+    nix_in(dir.path(), &["eval", "--raw", &shell]);
+}
+
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn a_wrong_build_toml_fails_the_evaluation_with_its_place() {
+    let clone = Clone::new();
+    let dir = kernel(&clone, FORMS[1], "path", false);
+    let file = dir.path().join("build.toml");
+    let wrong = std::fs::read_to_string(&file)
+        .expect("build.toml")
+        .replace("name = \"relu\"", "name = \"Re_lu\"");
+    std::fs::write(&file, wrong).expect("write");
+    let output = nix(&["eval", ".#variants"])
+        .current_dir(dir.path())
+        .output()
+        .expect("start nix");
+    assert!(!output.status.success());
+    let words = text(&output.stderr);
+    assert!(
+        words.contains("general.name") || words.contains("Re_lu"),
+        "{words}"
+    );
+}
+
+#[test]
+#[ignore = "evaluates with Nix: run by `make test`"]
+fn without_the_tool_a_missing_build_nix_says_what_to_run() {
+    let clone = Clone::new();
+    let dir = kernel(&clone, FORMS[1], "path", false);
+    let store = tempfile::tempdir().expect("a temporary folder");
+    let output = nix(&["eval", ".#variants"])
+        .current_dir(dir.path())
+        .env("NIX_REMOTE", store.path())
+        .output()
+        .expect("start nix");
+    assert!(!output.status.success());
+    let words = text(&output.stderr);
+    for cure in ["kernel-builder generate", "kernel-builder fetch --tool"] {
+        assert!(words.contains(cure), "{words}");
+    }
+    // Nix makes its store read-only, which stops the folder from being removed.
+    run(Command::new("chmod").args(["-R", "u+w"]).arg(store.path()));
+}
+
+/// Evaluation of everything; what checks build is for the next test.
+#[test]
+#[ignore = "evaluates with Nix: run by `make test`"]
+fn nix_flake_check_and_show_take_every_flake() {
+    let clone = Clone::new();
+    let examples = clone.path().join("examples").read_dir().expect("examples");
+    let mut folders: Vec<_> = examples
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    folders.push(clone.path().to_owned());
+    assert!(folders.len() > 4);
+    for folder in folders {
+        nix_in(&folder, &["flake", "check", "--no-build"]);
+        let shown = nix_in(&folder, &["flake", "show"]);
+        assert!(
+            text(&shown.stdout).contains("packages"),
+            "{}",
+            folder.display()
+        );
+    }
+}
+
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn checks_load_variants_and_run_their_tests() {
+    let clone = Clone::new();
+    let check = |variant: &str| {
+        let attribute = format!(".#checks.x86_64-linux.{variant}");
+        let built = clone.nix(&["build", "--no-link", "--json", &attribute]);
+        drop(built);
+        let attribute = format!("{attribute}.outPath");
+        let path = text(&clone.nix(&["eval", "--raw", &attribute]).stdout);
+        text(&clone.nix(&["store", "cat", &path]).stdout)
+    };
+    let log = check(CPU);
+    assert!(log.contains("loaded ") && log.contains(" passed"), "{log}");
+    // Without a GPU: it loads, and what needs one is skipped.
+    let log = check("torch211-cxx11-cu130-x86_64-linux");
+    assert!(log.contains("loaded ") && log.contains(" skipped"), "{log}");
+
+    // A kernel that does not load fails its check, unless that is turned off.
+    clone.append(
+        "torch-ext/relu/__init__.py",
+        "\nraise ImportError('on purpose')\n",
+    );
+    let attribute = format!(".#checks.x86_64-linux.{CPU}");
+    let output = nix(&["build", "--no-link", &attribute])
+        .current_dir(clone.relu())
+        .output()
+        .expect("start nix");
+    assert!(!output.status.success());
+    assert!(
+        text(&output.stderr).contains("on purpose"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn shells_have_torch_compilers_and_a_virtual_environment() {
+    let clone = Clone::new();
+    // An extension of a few lines, built in the shell with what it has.
+    let files = [
+        (
+            "setup.py",
+            "from setuptools import setup\nfrom torch.utils.cpp_extension import BuildExtension, CppExtension\n\
+             setup(name='sample', version='1', packages=[], py_modules=[],\n      \
+             ext_modules=[CppExtension('sample_ops', ['sample.cpp'])], cmdclass={'build_ext': BuildExtension})\n",
+        ),
+        (
+            "sample.cpp",
+            "#include <torch/extension.h>\ntorch::Tensor twice(torch::Tensor t) { return t * 2; }\n\
+             PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def(\"twice\", &twice); }\n",
+        ),
+    ];
+    for (name, content) in files {
+        std::fs::write(clone.relu().join(name), content).expect("write");
+    }
+    let script = "\
+set -eu
+pip install --quiet --no-build-isolation -e .
+python3 -c 'import torch, sample_ops; assert sample_ops.twice(torch.arange(3)).tolist() == [0, 2, 4]'
+for program in g++ cmake ninja pytest kernels kernel-builder; do command -v $program; done
+echo VENV=$VIRTUAL_ENV LOCAL=$LOCAL_KERNELS
+exit 7";
+    let output = Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
+        .arg("devshell")
+        .arg(clone.relu())
+        .args(["--variant", CPU, "--", "bash", "-c", script])
+        .output()
+        .expect("run");
+    let words = text(&output.stdout);
+    assert_eq!(
+        output.status.code(),
+        Some(7),
+        "{words}{}",
+        text(&output.stderr)
+    );
+    let root = clone.relu().canonicalize().expect("the kernel's folder");
+    let line = format!(
+        "VENV={0}/.venv LOCAL=kernel-builder/relu={0}/build",
+        root.display()
+    );
+    assert!(words.contains(&line), "{words}");
+
+    // What Nix itself opens, under each of its names, in a folder with a .venv already.
+    for attribute in [format!(".#devShells.{CPU}"), format!(".#{CPU}")] {
+        let arguments = ["develop", &attribute, "--no-use-registries", "--command"];
+        let program = ["python3", "-c", "import torch; print(torch.__version__)"];
+        let output = clone.nix(&[&arguments[..], &program].concat());
+        assert!(text(&output.stdout).starts_with("2.11.0"));
+    }
+
+    // The test shell has the built variant.
+    let test = "import kernels, torch; relu = kernels.get_kernel('kernel-builder/relu', version=1, backend='cpu'); \
+                assert relu.relu(torch.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]";
+    run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
+        .arg("testshell")
+        .arg(clone.relu())
+        .args(["--variant", CPU, "--", "python3", "-c", test]));
+}
+
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn a_virtual_environment_of_the_author_is_left_alone() {
+    let clone = Clone::new();
+    let own = clone.relu().join(".venv");
+    std::fs::create_dir(&own).expect("create");
+    std::fs::write(own.join("precious"), "").expect("write");
+    let output = run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
+        .arg("devshell")
+        .arg(clone.relu())
+        .args([
+            "--variant",
+            CPU,
+            "--",
+            "bash",
+            "-c",
+            "echo [${VIRTUAL_ENV-}]",
+        ]));
+    assert!(text(&output.stdout).contains("[]"));
+    assert!(
+        text(&output.stderr).contains("left alone"),
+        "{}",
+        text(&output.stderr)
+    );
+    assert!(own.join("precious").exists());
+}

@@ -1,0 +1,253 @@
+//! The Nix library as flakes use it: what a kernel's flake offers, which variants it has. Nothing is built here;
+//! tests/flake.rs does that.
+
+#[path = "common/nix.rs"]
+mod nix;
+
+use camino::Utf8Path;
+use kernel_builder::emit::nix::string;
+use serde_json::{Value, json};
+
+const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
+
+fn path(relative: &str) -> String {
+    format!(
+        "(/. + {})",
+        string(Utf8Path::new(REPOSITORY).join(relative).as_str())
+    )
+}
+
+/// Of genFlakeOutputs for examples/relu, with more arguments: an expression over `outputs`.
+fn outputs(arguments: &str, expression: &str) -> Value {
+    nix::evaluate(&format!(
+        "let outputs = (import {}).genFlakeOutputs {{ self = throw \"self is looked at\"; path = {}; {arguments} }};
+         in {expression}",
+        path("lib"),
+        path("examples/relu")
+    ))
+}
+
+#[test]
+fn every_exported_function_is_documented_and_tested() {
+    let root = Utf8Path::new(REPOSITORY);
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).expect(path);
+    let index = read("lib/default.nix");
+    let tests: String = root
+        .join("tests")
+        .read_dir_utf8()
+        .expect("tests")
+        .flatten()
+        .filter(|entry| entry.path().extension() == Some("rs"))
+        .map(|entry| std::fs::read_to_string(entry.path()).expect("a test"))
+        .collect();
+    let names: Vec<&str> = index
+        .lines()
+        .filter_map(|line| line.trim().split_once(" = import ./"))
+        .map(|(name, file)| {
+            assert_eq!(file, format!("{name}.nix;"));
+            name
+        })
+        .collect();
+    assert!(names.is_sorted() && names.len() > 5, "{names:?}");
+    let files = root.join("lib").read_dir_utf8().expect("lib").count();
+    assert_eq!(files, names.len() + 1, "a file of lib/ is not in its index");
+    for name in names {
+        let text = read(&format!("lib/{name}.nix"));
+        assert!(text.starts_with("/**\n"), "{name} has no RFC 145 comment");
+        for part in ["\n  # Inputs\n", "\n*/\n"] {
+            assert!(text.contains(part), "the comment of {name} lacks {part:?}");
+        }
+        assert!(tests.contains(name), "no test names {name}");
+    }
+}
+
+/// `torchExtension`, `tvmFfiExtension`, `torchNoarch` and `kernel` are what a build.nix calls; those of the examples do.
+#[test]
+fn examples_have_every_kind_of_output() {
+    let value = outputs(
+        "",
+        "{
+           kinds = builtins.attrNames outputs;
+           packages = builtins.attrNames outputs.packages.x86_64-linux;
+           derivations = builtins.all (p: p.type == \"derivation\") (builtins.attrValues outputs.packages.x86_64-linux);
+           apps = builtins.attrNames outputs.apps.x86_64-linux;
+           variants = builtins.length outputs.lib.variants;
+           checks = builtins.attrNames outputs.checks.x86_64-linux == outputs.lib.archVariants.x86_64-linux
+             || builtins.length (builtins.attrNames outputs.checks.x86_64-linux)
+               == builtins.length outputs.lib.archVariants.x86_64-linux;
+           shells = builtins.all (name: outputs.devShells.x86_64-linux ? ${name})
+             ([ \"default\" \"test\" ] ++ outputs.lib.archVariants.x86_64-linux);
+           legacy = {
+             bundle = outputs.legacyPackages.x86_64-linux.backendBundle.cuda.type;
+             ci = outputs.legacyPackages.x86_64-linux.backendCi.cpu.type;
+             tests = builtins.length (builtins.attrNames outputs.legacyPackages.x86_64-linux.ciTests) > 1;
+             one = outputs.packages.x86_64-linux.redistributable.torch211-cxx11-cpu-x86_64-linux.name;
+             shell = outputs.devShells.x86_64-linux.devShells.torch211-cxx11-cpu-x86_64-linux.name;
+             test = outputs.devShells.x86_64-linux.testShells.torch211-cxx11-cpu-x86_64-linux.name;
+           };
+         }",
+    );
+    let expected = [
+        "apps",
+        "checks",
+        "devShells",
+        "formatter",
+        "legacyPackages",
+        "lib",
+        "packages",
+    ];
+    assert_eq!(value["kinds"], json!(expected));
+    let packages = [
+        "build-and-copy",
+        "build-and-upload",
+        "bundle",
+        "bundle-cpu",
+        "bundle-cuda",
+        "ci",
+        "ci-cpu",
+        "ci-cuda",
+        "ci-test",
+        "default",
+        "kernel-builder",
+        "kernels",
+        "redistributable",
+    ];
+    assert_eq!(value["packages"], json!(packages));
+    let apps = [
+        "build-and-copy",
+        "build-and-upload",
+        "ci-test",
+        "kernel-builder",
+        "kernels",
+    ];
+    assert_eq!(value["apps"], json!(apps));
+    for flag in ["derivations", "checks", "shells"] {
+        assert_eq!(value[flag], true, "{flag}: {value}");
+    }
+    let cpu = "relu-torch211-cxx11-cpu-x86_64-linux";
+    let legacy = json!({
+        "bundle": "derivation",
+        "ci": "derivation",
+        "tests": true,
+        "one": cpu,
+        "shell": format!("{cpu}-dev-shell"),
+        "test": format!("{cpu}-test-shell"),
+    });
+    assert_eq!(value["legacy"], legacy);
+}
+
+#[test]
+fn the_older_name_makes_the_same_outputs() {
+    let same = nix::evaluate(&format!(
+        "let
+           library = import {};
+           of = make: (make {{ self = {{ }}; path = {}; }}).packages.x86_64-linux.default.drvPath;
+         in of library.genFlakeOutputs == of library.genKernelFlakeOutputs",
+        path("lib"),
+        path("examples/relu")
+    ));
+    assert_eq!(same, true);
+}
+
+/// Patterns of names, and the function that older flakes have.
+#[test]
+fn torch_versions_select_variants() {
+    let selected = |argument: &str| {
+        let value = outputs(
+            &format!("torchVersions = {argument};"),
+            "outputs.lib.archVariants.x86_64-linux",
+        );
+        let names = value.as_array().expect("a list").iter();
+        names
+            .map(|name| name.as_str().expect("a name").to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        selected(r#"[ "torch211-*-cpu-x86_64-linux" "*211-cxx11-cu130-x86_*" ]"#),
+        [
+            "torch211-cxx11-cpu-x86_64-linux",
+            "torch211-cxx11-cu130-x86_64-linux"
+        ]
+    );
+    assert_eq!(
+        selected(
+            r#"versions: builtins.filter (v: v.torchVersion == "2.11" && v.cudaVersion or "" == "13.0") versions"#
+        ),
+        ["torch211-cxx11-cu130-x86_64-linux"]
+    );
+    assert_eq!(
+        selected(
+            r#"_: [ { torchVersion = "2.11"; cudaVersion = "13.0"; cxx11Abi = true; systems = [ "x86_64-linux" ]; }
+                    { torchVersion = "1.0"; cudaVersion = "9.0"; systems = [ "x86_64-linux" ]; } ]"#
+        ),
+        ["torch211-cxx11-cu130-x86_64-linux"]
+    );
+    let all = selected("null");
+    assert!(all.len() > 10, "{all:?}");
+    assert_eq!(selected("versions: versions"), all);
+    // What matches nothing is a mistake, not an empty build.
+    for wrong in [r#"[ "torch999-*" ]"#, "versions: [ ]", "\"torch211\""] {
+        let failed = nix::evaluate(&format!(
+            "(builtins.tryEval (builtins.length
+               ((import {}).genFlakeOutputs {{ path = {}; torchVersions = {wrong}; }}).lib.variants)).success",
+            path("lib"),
+            path("examples/relu")
+        ));
+        assert_eq!(failed, false, "{wrong}");
+    }
+}
+
+#[test]
+fn the_best_variant_is_for_a_gpu_and_the_newest_torch_with_the_oldest_toolkit() {
+    let order = nix::evaluate(&format!(
+        r#"let variant = torch: backend: compute: {{
+               variant = "${{torch}}-${{backend}}-${{compute}}"; inherit backend; bundle = true; system = "x86_64-linux";
+               toolchain = {{ torch = "torch-${{torch}}"; }} // (if compute == "" then {{ }} else {{ ${{backend}} = "${{backend}}-${{compute}}"; }});
+             }};
+           in map (v: v.variant) (import {} [
+             (variant "2.9.1" "cuda" "12.8") (variant "2.10.0" "cpu" "") (variant "2.10.0" "rocm" "7.1")
+             (variant "2.10.0" "cuda" "13.0") (variant "2.10.0" "cuda" "12.8")
+             ((variant "2.11.0" "cuda" "13.0") // {{ bundle = false; }})
+           ])"#,
+        path("nix/flake/order.nix")
+    ));
+    let expected = [
+        "2.10.0-cuda-12.8",
+        "2.10.0-cuda-13.0",
+        "2.9.1-cuda-12.8",
+        "2.10.0-rocm-7.1",
+        "2.10.0-cpu-",
+        "2.11.0-cuda-13.0",
+    ];
+    assert_eq!(order, json!(expected));
+}
+
+#[test]
+fn a_check_without_loading_is_the_package() {
+    let cpu = "torch211-cxx11-cpu-x86_64-linux";
+    let name = |arguments: &str| {
+        outputs(
+            arguments,
+            &format!("outputs.checks.x86_64-linux.{cpu}.name"),
+        )
+    };
+    assert_eq!(name(""), format!("relu-{cpu}-check"));
+    assert_eq!(name("doGetKernelCheck = false;"), format!("relu-{cpu}"));
+    // Packages that are not pinned are refused where they are asked for.
+    let value = outputs(
+        "pythonCheckInputs = packages: with packages; [ einops numpy ];",
+        &format!("outputs.checks.x86_64-linux.{cpu}.drvPath"),
+    );
+    assert!(value.as_str().expect("a path").ends_with("-check.drv"));
+}
+
+#[test]
+fn toolchains_are_for_others_too() {
+    let names = nix::evaluate(&format!(
+        r#"let tools = (import {}).toolchain {{
+             system = "x86_64-linux"; host = "gcc-12"; python = "python-3.11"; torch = "torch-2.11.0"; cuda = "cuda-13.0";
+           }}; in [ tools.host.bin.name tools.cuda.toolkit.name ]"#,
+        path("lib")
+    ));
+    assert_eq!(names, json!(["gcc-12", "cuda-13.0"]));
+}
