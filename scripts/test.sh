@@ -8,7 +8,6 @@ scripts/lint.sh
 export NIX_REMOTE=$PWD/target/nix-store
 export KERNEL_BUILDER_TEST_VENV=$PWD/.venv
 cargo build --quiet
-target/debug/kernel-builder fetch examples/relu
 # Checks and shells of one torch, and the program as Nix builds it.
 target/debug/kernel-builder fetch examples/relu --check --variant 'torch211-*-x86_64-linux'
 target/debug/kernel-builder fetch --tool
@@ -20,5 +19,5 @@ cargo test --quiet -- --include-ignored --skip mutated_files_for_minutes --skip 
 # that this machine need not have.
 scripts/newer-nix.sh target/nix-2.26
 export PATH=$PWD/target/nix-2.26/bin:$PATH NIX_REMOTE=$PWD/target/nix-store-2.26 NIX_CONFIG='sandbox-paths ='
-target/debug/kernel-builder fetch examples/relu
+target/debug/kernel-builder fetch examples/relu --variant 'torch211-*-x86_64-linux'
 cargo test --quiet --test end_to_end -- --include-ignored

@@ -61,9 +61,10 @@ run {
     toolchain.framework.prefix
   ]
   ++ builtins.concatMap (tool: tool.include) toolkits;
-  hipify = ./hipify.py;
+  # NB: what another driver needs is no input of this one.
+  hipify = if driver == "hip" then ./hipify.py else "";
   torchHipify = if driver == "hip" then toolchain.framework.hipify else "";
-  metal = ./metal.sh;
+  metal = if driver == "metal" then ./metal.sh else "";
   metallibHeader = if driver == "apple-clang++" then ../../templates/torch/metallib.h else "";
   cuda = if cuda then toolchain.cuda.toolkit else "";
 }

@@ -37,7 +37,7 @@ run {
     ;
   script = if driver == "apple-clang++" then ./link-macos.sh else ./link.sh;
   namespaceScript = ./namespace.sh;
-  metal = ./metal.sh;
+  metal = if shaders == [ ] then "" else ./metal.sh;
   tools = present [
     toolchain.host.bin
     (if driver == "icpx" then toolchain.oneapi.bin else null)

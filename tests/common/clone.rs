@@ -34,6 +34,7 @@ impl Clone {
             std::fs::copy(root.join(file), target).expect("copy a file");
         }
         let clone = Self { dir };
+        clone.keep_one_torch();
         for arguments in [
             &["init", "--quiet"][..],
             &["add", "--all"],
@@ -51,6 +52,17 @@ impl Clone {
                 .args(arguments));
         }
         clone
+    }
+
+    /// Tests build two variants of examples/relu: those of the torch release that they load it with.
+    fn keep_one_torch(&self) {
+        let path = self.relu().join("build.toml");
+        let text = std::fs::read_to_string(&path).expect("an example");
+        let bounds = "[torch]\nminver = \"2.11\"\nmaxver = \"2.11\"";
+        std::fs::write(&path, text.replacen("[torch]", bounds, 1)).expect("write");
+        run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
+            .arg("generate")
+            .arg(self.relu()));
     }
 
     pub fn path(&self) -> &Path {
