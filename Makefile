@@ -1,4 +1,4 @@
-.PHONY: demo fuzz lint test
+.PHONY: demo full-test fuzz lint test
 
 # Builds examples/relu for the CPU from nothing and loads it with the real client.
 demo:
@@ -8,6 +8,10 @@ demo:
 FUZZ_MINUTES ?= 10
 fuzz:
 	FUZZ_MINUTES=$(FUZZ_MINUTES) nice cargo test --quiet --test update -- --ignored --nocapture mutated_files_for_minutes
+
+# What takes too long for every change.
+full-test: test
+	scripts/full-test.sh
 
 # Style and static checks.
 lint:

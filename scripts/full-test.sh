@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# What takes too long for every change, after `make test`: the program as Nix builds it, checks and shells with a whole
+# torch, every pin at its source (scripts/full-tests.txt), and the oldest and newest variants of examples/relu.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export NIX_REMOTE=$PWD/target/nix-store
+export KERNEL_BUILDER_TEST_VENV=$PWD/.venv
+cargo build --quiet
+target/debug/kernel-builder fetch examples/relu --check --variant 'torch211-*-x86_64-linux'
+target/debug/kernel-builder fetch examples/relu --shell --variant 'torch211-cxx11-cpu-x86_64-linux'
+target/debug/kernel-builder fetch --tool
+while read -r name; do
+    cargo test --quiet -- --ignored "$name"
+done <scripts/full-tests.txt
