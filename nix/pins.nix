@@ -67,6 +67,15 @@ in
   # One file that no family lists, by its name in the store and its hash.
   file = fixed "flat";
 
+  # Names of all families.
+  families = builtins.concatMap (
+    file:
+    let
+      name = builtins.match "(.*)[.]json" file;
+    in
+    if name == null then [ ] else name
+  ) (builtins.attrNames (builtins.readDir (./pins + "/${system}")));
+
   # Whether there is a family of a name.
   has = name: builtins.pathExists (path name);
 

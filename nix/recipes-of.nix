@@ -1,0 +1,127 @@
+# The recipes of one system that builds. Lazy: a toolchain that no variant names costs nothing, and one that many name is
+# evaluated once.
+{ system }:
+let
+  pins = import ./pins.nix { inherit system; };
+  seed = import ./seed.nix { inherit pins system; };
+  run = import ./run.nix { inherit seed system; };
+  manylinux = import ./toolchains/manylinux.nix { inherit run; };
+
+  hostRecipe =
+    name:
+    if name == "xcode" then
+      ./toolchains/xcode.nix
+    else if builtins.match "gcc-toolset-.*" name != null then
+      ./toolchains/gcc-toolset.nix
+    else
+      ./toolchains/host.nix;
+  # What a function makes of each family of pins, by its name.
+  ofFamilies =
+    make: builtins.mapAttrs (name: _: make name) (builtins.listToAttrs (map named pins.families));
+  named = name: {
+    inherit name;
+    value = null;
+  };
+  hostOf =
+    name:
+    import (hostRecipe name) {
+      inherit name pins run;
+    };
+  hosts = ofFamilies hostOf;
+  # Some hosts have no pins.
+  hostTools = name: hosts.${name} or (hostOf name);
+  # A recipe by host and family.
+  byHost =
+    recipe: more:
+    let
+      on =
+        host:
+        ofFamilies (name: import recipe ({ inherit name pins run; } // { host = hostTools host; } // more));
+      known = ofFamilies on;
+    in
+    host: name: (known.${host} or (on host)).${name};
+  recipes = {
+    cuda = byHost ./toolchains/cuda.nix { };
+    cuda-clang = byHost ./toolchains/cuda-clang.nix { };
+    clang = byHost ./toolchains/clang.nix { };
+    rocm = byHost ./toolchains/rocm.nix { };
+    oneapi = byHost ./toolchains/oneapi.nix { };
+    torch = byHost ./toolchains/torch.nix { interpreter = null; };
+    # Of wheels that have to be unpacked by Python.
+    torchBy = ofFamilies (name: byHost ./toolchains/torch.nix { interpreter = interpreters.${name}; });
+  };
+  interpreters = ofFamilies (name: import ./toolchains/interpreter.nix { inherit name pins run; });
+  pythons = ofFamilies (name: import ./toolchains/python.nix { inherit name pins run; });
+  program = import ./program.nix { inherit run seed; };
+  tool =
+    cure:
+    import ./tool {
+      pins = import ./pins.nix { inherit cure system; };
+      inherit hostTools run system;
+    };
+in
+{
+  # The toolchain of one variant, from the names that its row in src/matrix/toolchains.toml gives.
+  toolchain =
+    {
+      host,
+      python ? null,
+      torch ? null,
+      tvm-ffi ? null,
+      cuda ? null,
+      # What compiles CUDA where it is not nvcc.
+      clang ? null,
+      rocm ? null,
+      oneapi ? null,
+      # What runs build steps that are written in Python.
+      interpreter ? null,
+    }:
+    let
+      optional = name: make: if name == null then null else make name;
+      onHost = name: recipe: optional name (recipe host);
+    in
+    {
+      host = hostTools host;
+      interpreter = optional interpreter (name: interpreters.${name});
+      python = optional python (name: pythons.${name});
+      # Headers and libraries of what binds the kernel to Python: torch or tvm-ffi.
+      framework =
+        if torch != null then
+          (if interpreter == null then recipes.torch else recipes.torchBy.${interpreter}) host torch
+        else
+          import ./toolchains/tvm-ffi.nix {
+            name = tvm-ffi;
+            inherit pins;
+          };
+      cuda = onHost cuda (if clang == null then recipes.cuda else recipes.cuda-clang);
+      clang = onHost clang recipes.clang;
+      rocm = onHost rocm recipes.rocm;
+      oneapi = onHost oneapi recipes.oneapi;
+    };
+
+  # The program kernel-builder; null where it cannot be built.
+  tool = tool "run `kernel-builder fetch --tool`";
+  # The same, for who only wants build.nix.
+  generator = tool "run `kernel-builder generate` in the kernel's folder and commit build.nix, or `kernel-builder fetch --tool`";
+
+  # Pythons with torch and the `kernels` client, for shells and checks, and these.
+  python = import ./python {
+    inherit hostTools run seed;
+    pins = import ./pins.nix {
+      inherit system;
+      cure = "run `kernel-builder fetch --check`, or `--shell` for a shell, in the kernel's folder";
+    };
+  };
+  shell = import ./shell { inherit seed system; };
+  inherit hostTools;
+  interactiveBash = seed;
+  check = import ./check { inherit run; };
+  testProgram = import ./check/program.nix { inherit program; };
+
+  compile = import ./kernel/compile.nix { inherit run; };
+  link = import ./kernel/link.nix { inherit manylinux run; };
+  inherit manylinux;
+  package = import ./kernel/package.nix { inherit run; };
+  bundle = import ./kernel/bundle.nix { inherit run; };
+  inherit program;
+}
