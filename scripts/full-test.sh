@@ -6,7 +6,9 @@ cd "$(dirname "$0")/.."
 export NIX_REMOTE=$PWD/target/nix-store
 export KERNEL_BUILDER_TEST_VENV=$PWD/.venv
 cargo build --quiet
-target/debug/kernel-builder fetch examples/relu --check --variant 'torch211-*-x86_64-linux'
+# Those of the package indexes, for the torch that tests load.
+variants=(--variant torch211-cxx11-cpu-x86_64-linux --variant torch211-cxx11-cu130-x86_64-linux)
+target/debug/kernel-builder fetch examples/relu --check "${variants[@]}"
 target/debug/kernel-builder fetch examples/relu --shell --variant 'torch211-cxx11-cpu-x86_64-linux'
 target/debug/kernel-builder fetch --tool
 while read -r name; do
