@@ -130,7 +130,7 @@ let
     ];
     libraries = [
       "-ltvm_ffi"
-      "-lcudart_static"
+      "-lcudart"
     ];
     policy = policy1;
   };
@@ -184,6 +184,20 @@ let
       ];
     }
   ];
+  link3 = {
+    driver = "g++";
+    extension = "so";
+    flags = [
+      "-O3"
+      "-DNDEBUG"
+      "-Wl,--as-needed"
+    ];
+    libraries = [
+      "-ltvm_ffi"
+      "-lcudart_static"
+    ];
+    policy = policy1;
+  };
   metadata2 = {
     name = "relu-tvm-ffi";
     version = 1;
@@ -392,7 +406,7 @@ kernelBuilder.kernel {
       toolchain = toolchain1;
       id = id2;
       components = components3;
-      link = link2;
+      link = link3;
       python = python1;
       metadata = metadata2;
     })
@@ -403,7 +417,7 @@ kernelBuilder.kernel {
       toolchain = toolchain2;
       id = id2;
       components = components3;
-      link = link2;
+      link = link3;
       python = python1;
       metadata = metadata2;
     })
@@ -428,7 +442,7 @@ kernelBuilder.kernel {
       toolchain = toolchain1;
       id = id2;
       components = components3;
-      link = link2;
+      link = link3;
       python = python1;
       metadata = metadata2;
     })
@@ -439,7 +453,7 @@ kernelBuilder.kernel {
       toolchain = toolchain2;
       id = id2;
       components = components3;
-      link = link2;
+      link = link3;
       python = python1;
       metadata = metadata2;
     })

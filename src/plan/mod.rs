@@ -211,6 +211,10 @@ fn link(row: &Row, table: &Table) -> Link {
         // libsycl comes with the driver's -fsycl.
         (true, Backend::Xpu) => (&["c10", "torch_cpu", "c10_xpu", "torch_xpu"][..], ""),
         (true, _) => (&["c10", "torch_cpu"][..], ""),
+        // NVIDIA's wheels of CUDA 12 have the shared runtime alone, which torch or JAX for CUDA 12 brings.
+        (false, Backend::Cuda) if row.toolchain.contains_key("clang") => {
+            (&["tvm_ffi"][..], "cudart")
+        }
         (false, Backend::Cuda) => (&["tvm_ffi"][..], "cudart_static"),
         (false, Backend::Rocm) => (&["tvm_ffi"][..], "amdhip64"),
         (false, _) => (&["tvm_ffi"][..], ""),
