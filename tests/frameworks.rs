@@ -155,8 +155,7 @@ for name, backend in {'torch-npu': 'cann', 'torch-xpu': 'xpu'}.items():
 #[ignore = "builds with Nix: run by `make test`"]
 fn a_tvm_ffi_kernel_builds_and_loads_with_old_and_new_tvm_ffi() {
     let names = ["tvm-ffi01-cpu-x86_64-linux", "tvm-ffi01-cu130-x86_64-linux"];
-    let variants = names.map(|name| ["--variant", name]);
-    let example = Example::copy("relu-tvm-ffi").build(variants.as_flattened());
+    let example = Example::copy("relu-tvm-ffi").build(&names);
     assert_eq!(example.built(), names);
     example.check_metadata();
     for release in ["==0.1.9", "~=0.1.9"] {
