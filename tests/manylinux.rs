@@ -161,8 +161,13 @@ fn realised(output: &Output) -> PathBuf {
 #[ignore = "builds with Nix: run by `make test`"]
 fn a_kernel_that_uses_newer_functions_keeps_its_policy_and_works() {
     let heavy = Heavy::new();
-    succeed(kernel_builder("build").arg(heavy.path()));
-    let variant = heavy.path().join("build/torch211-cxx11-cpu-x86_64-linux");
+    let name = "torch211-cxx11-cpu-x86_64-linux";
+    succeed(
+        kernel_builder("build")
+            .arg(heavy.path())
+            .args(["--variant", name]),
+    );
+    let variant = heavy.path().join("build").join(name);
     let library = std::fs::read_dir(variant)
         .expect("a variant")
         .map(|entry| entry.expect("an entry").path())
