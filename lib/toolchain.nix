@@ -27,6 +27,4 @@
   ```
 */
 { system, ... }@toolchain:
-(import ../nix/recipes.nix { inherit system; }).toolchain (
-  builtins.removeAttrs toolchain [ "system" ]
-)
+(import ../nix/recipes.nix).${system}.toolchain (builtins.removeAttrs toolchain [ "system" ])

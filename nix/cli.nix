@@ -18,7 +18,7 @@ let
           (import ./flake/variant.nix {
             inherit (kernel) hub name;
             root = /. + root;
-            recipes = import ./recipes.nix { inherit (variant) system; };
+            recipes = (import ./recipes.nix).${variant.system};
             # The shells of the command line have the program that opens them.
             tool = null;
           } variant).${name};

@@ -1,4 +1,4 @@
-# The recipes of one system that builds. Lazy: a toolchain that no variant names costs nothing, and one that many name is
+# The recipes of one system that builds (recipes.nix has those of all). Lazy: a toolchain that no variant names costs nothing, and one that many name is
 # evaluated once.
 { system }:
 let

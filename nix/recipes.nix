@@ -1,5 +1,11 @@
-# The recipes behind lib/, for a system. Each system's are made once, however many variants ask for them.
-# Not a public interface; kernel repositories use lib/.
-{ system }:
-(import ./recipes-by-system.nix).${system}
-  or (throw "kernel-builder has no toolchains for ${system}")
+# The recipes behind lib/, by system. Not a public interface; kernel repositories use lib/.
+# NB: a value, not a function: Nix evaluates a file once, so variants share what is in it.
+let
+  entries = builtins.readDir ./pins;
+in
+builtins.listToAttrs (
+  map (system: {
+    name = system;
+    value = import ./recipes-of.nix { inherit system; };
+  }) (builtins.filter (name: entries.${name} == "directory") (builtins.attrNames entries))
+)

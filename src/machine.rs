@@ -80,7 +80,8 @@ impl ThisMachine {
         Some((best, format!("{machine}; {torch}")))
     }
 
-    /// The greatest is the best: the installed torch, a GPU, the newest torch, the oldest toolkit.
+    /// The greatest is the best: a GPU, the installed torch, what is bundled, what any index serves, the newest torch, the
+    /// oldest toolkit.
     fn preference<'a>(&self, variant: &'a Variant) -> impl Ord + use<'a> {
         let installed = match (&self.torch, torch(variant)) {
             (Some(own), Some(torch)) => same_release(own, torch),
@@ -90,6 +91,7 @@ impl ThisMachine {
             variant.backend != Backend::Cpu,
             installed,
             variant.bundle,
+            std::cmp::Reverse(variant.row.as_ref().map(|row| row.profile)),
             torch(variant),
             std::cmp::Reverse(compute(variant)),
         )
@@ -137,7 +139,7 @@ fn output(program: &str, arguments: &[&str]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matrix::{Abi, Row, table};
+    use crate::matrix::{Abi, Profile, Row, table};
 
     fn variants(builds: &[(&str, Backend, Option<&str>)]) -> Vec<Variant> {
         let version = |text: &str| text.parse::<Version>().expect("a version");
@@ -204,6 +206,28 @@ mod tests {
         assert!(
             why.ends_with("the installed torch 2.4 has no variant, 2.11 is the newest that has")
         );
+    }
+
+    /// A vendor's archives may be out of reach, and some toolkits have no pins at all.
+    #[test]
+    fn what_any_index_serves_comes_before_an_older_toolkit_of_a_vendor() {
+        let mut variants = variants(&[
+            ("2.7", Backend::Cuda, Some("11.8")),
+            ("2.7", Backend::Cuda, Some("12.6")),
+        ]);
+        for variant in &mut variants {
+            variant.bundle = false;
+        }
+        let row = variants[0].row.as_mut().expect("a row");
+        row.profile = Profile::Vendor;
+        let machine = ThisMachine {
+            cuda: "13.0".parse().ok(),
+            torch: "2.7.1".parse().ok(),
+            rocm: false,
+        };
+        let all: Vec<&Variant> = variants.iter().collect();
+        let (variant, _) = machine.choose(&all).expect("a variant");
+        assert_eq!(variant.name, "torch2.7-cuda12.6");
     }
 
     #[test]

@@ -21,13 +21,14 @@ let
       "torch-ext/torch_binding.h"
     ];
   };
-  components1 = {
+  headers1 = [
+    "csrc/img2gray.h"
+    "torch-ext/torch_binding.h"
+  ];
+  component1 = {
     name = "torch";
     include = [ "csrc" ];
-    headers = [
-      "csrc/img2gray.h"
-      "torch-ext/torch_binding.h"
-    ];
+    headers = headers1;
     units = [
       {
         driver = "g++";
@@ -51,15 +52,12 @@ let
       }
     ];
   };
-  components2 = [
-    components1
+  components1 = [
+    component1
     {
       name = "img2gray";
       include = [ "csrc" ];
-      headers = [
-        "csrc/img2gray.h"
-        "torch-ext/torch_binding.h"
-      ];
+      headers = headers1;
       units = [
         {
           driver = "clang";
@@ -149,15 +147,12 @@ let
       ];
     };
   };
-  components3 = [
-    components1
+  components2 = [
+    component1
     {
       name = "img2gray";
       include = [ "csrc" ];
-      headers = [
-        "csrc/img2gray.h"
-        "torch-ext/torch_binding.h"
-      ];
+      headers = headers1;
       units = [
         {
           driver = "clang";
@@ -222,13 +217,10 @@ let
       ];
     };
   };
-  components4 = {
+  component2 = {
     name = "torch";
     include = [ "csrc" ];
-    headers = [
-      "csrc/img2gray.h"
-      "torch-ext/torch_binding.h"
-    ];
+    headers = headers1;
     units = [
       {
         driver = "g++";
@@ -253,15 +245,12 @@ let
       }
     ];
   };
-  components5 = [
-    components4
+  components3 = [
+    component2
     {
       name = "img2gray";
       include = [ "csrc" ];
-      headers = [
-        "csrc/img2gray.h"
-        "torch-ext/torch_binding.h"
-      ];
+      headers = headers1;
       units = [
         {
           driver = "clang";
@@ -309,15 +298,12 @@ let
     python = "python-3.11";
     torch = "torch-2.11.0";
   };
-  components6 = [
-    components4
+  components4 = [
+    component2
     {
       name = "img2gray";
       include = [ "csrc" ];
-      headers = [
-        "csrc/img2gray.h"
-        "torch-ext/torch_binding.h"
-      ];
+      headers = headers1;
       units = [
         {
           driver = "nvcc";
@@ -400,13 +386,10 @@ let
     python = "python-3.11";
     torch = "torch-2.12.1";
   };
-  components7 = {
+  component3 = {
     name = "torch";
     include = [ "csrc" ];
-    headers = [
-      "csrc/img2gray.h"
-      "torch-ext/torch_binding.h"
-    ];
+    headers = headers1;
     units = [
       {
         driver = "g++";
@@ -431,15 +414,12 @@ let
       }
     ];
   };
-  components8 = [
-    components7
+  components5 = [
+    component3
     {
       name = "img2gray";
       include = [ "csrc" ];
-      headers = [
-        "csrc/img2gray.h"
-        "torch-ext/torch_binding.h"
-      ];
+      headers = headers1;
       units = [
         {
           driver = "nvcc";
@@ -532,15 +512,12 @@ let
     python = "python-3.11";
     torch = "torch-2.9.0-cu126";
   };
-  components9 = [
-    components4
+  components6 = [
+    component2
     {
       name = "img2gray";
       include = [ "csrc" ];
-      headers = [
-        "csrc/img2gray.h"
-        "torch-ext/torch_binding.h"
-      ];
+      headers = headers1;
       units = [
         {
           driver = "clang";
@@ -626,15 +603,12 @@ let
     python = "python-3.11";
     torch = "torch-2.12.0-cu126";
   };
-  components10 = [
-    components7
+  components7 = [
+    component3
     {
       name = "img2gray";
       include = [ "csrc" ];
-      headers = [
-        "csrc/img2gray.h"
-        "torch-ext/torch_binding.h"
-      ];
+      headers = headers1;
       units = [
         {
           driver = "clang";
@@ -711,7 +685,7 @@ kernelBuilder.kernel {
         torch = "torch-2.7.1";
       };
       id = id1;
-      components = components2;
+      components = components1;
       link = link1;
       python = python1;
       metadata = metadata1;
@@ -728,7 +702,7 @@ kernelBuilder.kernel {
         torch = "torch-2.8.0";
       };
       id = id1;
-      components = components3;
+      components = components2;
       link = link1;
       python = python1;
       metadata = metadata2;
@@ -745,7 +719,7 @@ kernelBuilder.kernel {
         torch = "torch-2.9.1";
       };
       id = id1;
-      components = components5;
+      components = components3;
       link = link1;
       python = python1;
       metadata = metadata2;
@@ -762,7 +736,7 @@ kernelBuilder.kernel {
         torch = "torch-2.10.0";
       };
       id = id1;
-      components = components5;
+      components = components3;
       link = link1;
       python = python1;
       metadata = metadata2;
@@ -773,7 +747,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain1;
       id = id1;
-      components = components6;
+      components = components4;
       link = link1;
       python = python1;
       metadata = metadata3;
@@ -784,7 +758,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain2;
       id = id1;
-      components = components8;
+      components = components5;
       link = link1;
       python = python1;
       metadata = metadata3;
@@ -795,7 +769,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain3;
       id = id1;
-      components = components8;
+      components = components5;
       link = link1;
       python = python1;
       metadata = metadata3;
@@ -806,7 +780,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain4;
       id = id1;
-      components = components8;
+      components = components5;
       link = link1;
       python = python1;
       metadata = metadata3;
@@ -817,7 +791,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain5;
       id = id1;
-      components = components8;
+      components = components5;
       link = link1;
       python = python1;
       metadata = metadata3;
@@ -828,7 +802,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain1;
       id = id1;
-      components = components6;
+      components = components4;
       link = link1;
       python = python1;
       metadata = metadata3;
@@ -839,7 +813,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain2;
       id = id1;
-      components = components8;
+      components = components5;
       link = link1;
       python = python1;
       metadata = metadata3;
@@ -850,7 +824,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain3;
       id = id1;
-      components = components8;
+      components = components5;
       link = link1;
       python = python1;
       metadata = metadata3;
@@ -861,7 +835,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain4;
       id = id1;
-      components = components8;
+      components = components5;
       link = link1;
       python = python1;
       metadata = metadata3;
@@ -872,7 +846,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain5;
       id = id1;
-      components = components8;
+      components = components5;
       link = link1;
       python = python1;
       metadata = metadata3;
@@ -889,7 +863,7 @@ kernelBuilder.kernel {
         torch = "torch-2.7.0-cu118";
       };
       id = id1;
-      components = components2;
+      components = components1;
       link = link1;
       python = python1;
       metadata = metadata1;
@@ -900,7 +874,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain6;
       id = id1;
-      components = components3;
+      components = components2;
       link = link1;
       python = python1;
       metadata = metadata2;
@@ -917,7 +891,7 @@ kernelBuilder.kernel {
         torch = "torch-2.8.0-cu126";
       };
       id = id1;
-      components = components2;
+      components = components1;
       link = link1;
       python = python1;
       metadata = metadata1;
@@ -928,7 +902,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain7;
       id = id1;
-      components = components3;
+      components = components2;
       link = link1;
       python = python1;
       metadata = metadata2;
@@ -939,7 +913,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain8;
       id = id1;
-      components = components9;
+      components = components6;
       link = link1;
       python = python1;
       metadata = metadata1;
@@ -950,7 +924,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain9;
       id = id1;
-      components = components5;
+      components = components3;
       link = link1;
       python = python1;
       metadata = metadata2;
@@ -961,7 +935,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain10;
       id = id1;
-      components = components6;
+      components = components4;
       link = link1;
       python = python1;
       metadata = metadata3;
@@ -972,7 +946,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain11;
       id = id1;
-      components = components9;
+      components = components6;
       link = link1;
       python = python1;
       metadata = metadata1;
@@ -983,7 +957,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain12;
       id = id1;
-      components = components6;
+      components = components4;
       link = link1;
       python = python1;
       metadata = metadata3;
@@ -994,7 +968,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain13;
       id = id1;
-      components = components9;
+      components = components6;
       link = link1;
       python = python1;
       metadata = metadata1;
@@ -1005,7 +979,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain14;
       id = id1;
-      components = components5;
+      components = components3;
       link = link1;
       python = python1;
       metadata = metadata2;
@@ -1016,7 +990,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain15;
       id = id1;
-      components = components10;
+      components = components7;
       link = link1;
       python = python1;
       metadata = metadata1;
@@ -1027,7 +1001,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain16;
       id = id1;
-      components = components8;
+      components = components5;
       link = link1;
       python = python1;
       metadata = metadata3;
@@ -1038,7 +1012,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain17;
       id = id1;
-      components = components10;
+      components = components7;
       link = link1;
       python = python1;
       metadata = metadata1;
@@ -1049,7 +1023,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain18;
       id = id1;
-      components = components8;
+      components = components5;
       link = link1;
       python = python1;
       metadata = metadata3;
@@ -1060,7 +1034,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain6;
       id = id1;
-      components = components3;
+      components = components2;
       link = link1;
       python = python1;
       metadata = metadata2;
@@ -1071,7 +1045,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain7;
       id = id1;
-      components = components3;
+      components = components2;
       link = link1;
       python = python1;
       metadata = metadata2;
@@ -1082,7 +1056,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain8;
       id = id1;
-      components = components9;
+      components = components6;
       link = link1;
       python = python1;
       metadata = metadata1;
@@ -1099,7 +1073,7 @@ kernelBuilder.kernel {
         torch = "torch-2.9.0-cu128";
       };
       id = id1;
-      components = components5;
+      components = components3;
       link = link1;
       python = python1;
       metadata = metadata2;
@@ -1110,7 +1084,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain9;
       id = id1;
-      components = components5;
+      components = components3;
       link = link1;
       python = python1;
       metadata = metadata2;
@@ -1121,7 +1095,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain10;
       id = id1;
-      components = components6;
+      components = components4;
       link = link1;
       python = python1;
       metadata = metadata3;
@@ -1132,7 +1106,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain11;
       id = id1;
-      components = components9;
+      components = components6;
       link = link1;
       python = python1;
       metadata = metadata1;
@@ -1149,7 +1123,7 @@ kernelBuilder.kernel {
         torch = "torch-2.10.0-cu128";
       };
       id = id1;
-      components = components5;
+      components = components3;
       link = link1;
       python = python1;
       metadata = metadata2;
@@ -1160,7 +1134,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain12;
       id = id1;
-      components = components6;
+      components = components4;
       link = link1;
       python = python1;
       metadata = metadata3;
@@ -1171,7 +1145,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain13;
       id = id1;
-      components = components9;
+      components = components6;
       link = link1;
       python = python1;
       metadata = metadata1;
@@ -1182,7 +1156,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain14;
       id = id1;
-      components = components5;
+      components = components3;
       link = link1;
       python = python1;
       metadata = metadata2;
@@ -1193,7 +1167,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain15;
       id = id1;
-      components = components10;
+      components = components7;
       link = link1;
       python = python1;
       metadata = metadata1;
@@ -1204,7 +1178,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain16;
       id = id1;
-      components = components8;
+      components = components5;
       link = link1;
       python = python1;
       metadata = metadata3;
@@ -1215,7 +1189,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain17;
       id = id1;
-      components = components10;
+      components = components7;
       link = link1;
       python = python1;
       metadata = metadata1;
@@ -1226,7 +1200,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain18;
       id = id1;
-      components = components8;
+      components = components5;
       link = link1;
       python = python1;
       metadata = metadata3;

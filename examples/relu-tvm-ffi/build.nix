@@ -11,6 +11,10 @@ let
     manifest = "f55d18c752eb88d71575c478b67671a6366c733f07a4c51087e6f2bcb36fea63";
   };
   variant = kernelBuilder.tvmFfiExtension kernel;
+  toolchain1 = {
+    host = "gcc-12";
+    tvm-ffi = "tvm-ffi-0.1.9";
+  };
   id1 = {
     prefix = "_relu_tvm_ffi_cpu";
     salt = "5ca93e77210fa5eb";
@@ -100,7 +104,7 @@ let
       "tvm-ffi-ext/binding.cpp"
     ];
   };
-  components2 = {
+  component1 = {
     name = "tvm-ffi";
     include = [ "csrc" ];
     headers = [ "csrc/relu.h" ];
@@ -134,13 +138,13 @@ let
     ];
     policy = policy1;
   };
-  toolchain1 = {
+  toolchain2 = {
     cuda = "cuda-13.0";
     host = "gcc-12";
     tvm-ffi = "tvm-ffi-0.1.9";
   };
-  components3 = [
-    components2
+  components2 = [
+    component1
     {
       name = "relu_cuda";
       include = [ "csrc" ];
@@ -221,7 +225,7 @@ let
       ];
     };
   };
-  toolchain2 = {
+  toolchain3 = {
     cuda = "cuda-13.2";
     host = "gcc-12";
     tvm-ffi = "tvm-ffi-0.1.9";
@@ -245,10 +249,7 @@ kernelBuilder.kernel {
       variant = "tvm-ffi01-cpu-x86_64-linux";
       system = "x86_64-linux";
       bundle = true;
-      toolchain = {
-        host = "gcc-12";
-        tvm-ffi = "tvm-ffi-0.1.9";
-      };
+      toolchain = toolchain1;
       id = id1;
       components = components1;
       link = link1;
@@ -267,7 +268,7 @@ kernelBuilder.kernel {
       };
       id = id2;
       components = [
-        components2
+        component1
         {
           name = "relu_cuda";
           include = [ "csrc" ];
@@ -336,7 +337,7 @@ kernelBuilder.kernel {
       };
       id = id2;
       components = [
-        components2
+        component1
         {
           name = "relu_cuda";
           include = [ "csrc" ];
@@ -403,9 +404,9 @@ kernelBuilder.kernel {
       variant = "tvm-ffi01-cu130-x86_64-linux";
       system = "x86_64-linux";
       bundle = true;
-      toolchain = toolchain1;
+      toolchain = toolchain2;
       id = id2;
-      components = components3;
+      components = components2;
       link = link3;
       python = python1;
       metadata = metadata2;
@@ -414,9 +415,9 @@ kernelBuilder.kernel {
       variant = "tvm-ffi01-cu132-x86_64-linux";
       system = "x86_64-linux";
       bundle = true;
-      toolchain = toolchain2;
+      toolchain = toolchain3;
       id = id2;
-      components = components3;
+      components = components2;
       link = link3;
       python = python1;
       metadata = metadata2;
@@ -425,10 +426,7 @@ kernelBuilder.kernel {
       variant = "tvm-ffi01-cpu-aarch64-linux";
       system = "aarch64-linux";
       bundle = true;
-      toolchain = {
-        host = "gcc-12";
-        tvm-ffi = "tvm-ffi-0.1.9";
-      };
+      toolchain = toolchain1;
       id = id1;
       components = components1;
       link = link1;
@@ -439,9 +437,9 @@ kernelBuilder.kernel {
       variant = "tvm-ffi01-cu130-aarch64-linux";
       system = "aarch64-linux";
       bundle = true;
-      toolchain = toolchain1;
+      toolchain = toolchain2;
       id = id2;
-      components = components3;
+      components = components2;
       link = link3;
       python = python1;
       metadata = metadata2;
@@ -450,9 +448,9 @@ kernelBuilder.kernel {
       variant = "tvm-ffi01-cu132-aarch64-linux";
       system = "aarch64-linux";
       bundle = true;
-      toolchain = toolchain2;
+      toolchain = toolchain3;
       id = id2;
-      components = components3;
+      components = components2;
       link = link3;
       python = python1;
       metadata = metadata2;

@@ -26,6 +26,10 @@ let
       "torch-ext/torch_binding.h"
     ];
   };
+  headers1 = [
+    "csrc/relu_cuda.h"
+    "torch-ext/torch_binding.h"
+  ];
   flags1 = [
     "-DCPU_KERNEL"
     "-DPy_LIMITED_API=3"
@@ -43,10 +47,7 @@ let
     {
       name = "torch";
       include = [ "csrc" ];
-      headers = [
-        "csrc/relu_cuda.h"
-        "torch-ext/torch_binding.h"
-      ];
+      headers = headers1;
       units = [
         {
           driver = "g++";
@@ -62,10 +63,7 @@ let
         "torch-ext"
         "csrc"
       ];
-      headers = [
-        "csrc/relu_cuda.h"
-        "torch-ext/torch_binding.h"
-      ];
+      headers = headers1;
       units = [
         {
           driver = "g++";
@@ -98,6 +96,13 @@ let
     ];
     policy = policy1;
   };
+  python1 = {
+    dir = "torch-ext/relu";
+    extensions = [
+      "py"
+      "pyi"
+    ];
+  };
   metadata1 = {
     name = "relu";
     version = 1;
@@ -119,13 +124,10 @@ let
       "torch-ext/torch_binding.h"
     ];
   };
-  components2 = {
+  component1 = {
     name = "torch";
     include = [ "csrc" ];
-    headers = [
-      "csrc/relu_cuda.h"
-      "torch-ext/torch_binding.h"
-    ];
+    headers = headers1;
     units = [
       {
         driver = "g++";
@@ -149,15 +151,12 @@ let
       }
     ];
   };
-  components3 = [
-    components2
+  components2 = [
+    component1
     {
       name = "relu_cuda";
       include = [ "csrc" ];
-      headers = [
-        "csrc/relu_cuda.h"
-        "torch-ext/torch_binding.h"
-      ];
+      headers = headers1;
       units = [
         {
           driver = "clang";
@@ -240,15 +239,12 @@ let
     python = "python-3.11";
     torch = "torch-2.8.0";
   };
-  components4 = [
-    components2
+  components3 = [
+    component1
     {
       name = "relu_cuda";
       include = [ "csrc" ];
-      headers = [
-        "csrc/relu_cuda.h"
-        "torch-ext/torch_binding.h"
-      ];
+      headers = headers1;
       units = [
         {
           driver = "clang";
@@ -318,13 +314,10 @@ let
     python = "python-3.11";
     torch = "torch-2.9.1";
   };
-  components5 = {
+  component2 = {
     name = "torch";
     include = [ "csrc" ];
-    headers = [
-      "csrc/relu_cuda.h"
-      "torch-ext/torch_binding.h"
-    ];
+    headers = headers1;
     units = [
       {
         driver = "g++";
@@ -349,15 +342,12 @@ let
       }
     ];
   };
-  components6 = [
-    components5
+  components4 = [
+    component2
     {
       name = "relu_cuda";
       include = [ "csrc" ];
-      headers = [
-        "csrc/relu_cuda.h"
-        "torch-ext/torch_binding.h"
-      ];
+      headers = headers1;
       units = [
         {
           driver = "clang";
@@ -415,15 +405,12 @@ let
     python = "python-3.11";
     torch = "torch-2.11.0";
   };
-  components7 = [
-    components5
+  components5 = [
+    component2
     {
       name = "relu_cuda";
       include = [ "csrc" ];
-      headers = [
-        "csrc/relu_cuda.h"
-        "torch-ext/torch_binding.h"
-      ];
+      headers = headers1;
       units = [
         {
           driver = "nvcc";
@@ -518,14 +505,11 @@ let
     "-fPIC"
     "-fno-gnu-unique"
   ];
-  components8 = [
+  components6 = [
     {
       name = "torch";
       include = [ "csrc" ];
-      headers = [
-        "csrc/relu_cuda.h"
-        "torch-ext/torch_binding.h"
-      ];
+      headers = headers1;
       units = [
         {
           driver = "g++";
@@ -541,10 +525,7 @@ let
         "torch-ext"
         "csrc"
       ];
-      headers = [
-        "csrc/relu_cuda.h"
-        "torch-ext/torch_binding.h"
-      ];
+      headers = headers1;
       units = [
         {
           driver = "g++";
@@ -561,13 +542,10 @@ let
     python = "python-3.11";
     torch = "torch-2.12.1";
   };
-  components9 = {
+  component3 = {
     name = "torch";
     include = [ "csrc" ];
-    headers = [
-      "csrc/relu_cuda.h"
-      "torch-ext/torch_binding.h"
-    ];
+    headers = headers1;
     units = [
       {
         driver = "g++";
@@ -592,15 +570,12 @@ let
       }
     ];
   };
-  components10 = [
-    components9
+  components7 = [
+    component3
     {
       name = "relu_cuda";
       include = [ "csrc" ];
-      headers = [
-        "csrc/relu_cuda.h"
-        "torch-ext/torch_binding.h"
-      ];
+      headers = headers1;
       units = [
         {
           driver = "nvcc";
@@ -700,14 +675,11 @@ let
     "-fPIC"
     "-mmacosx-version-min=15.0"
   ];
-  components11 = [
+  components8 = [
     {
       name = "torch";
       include = [ "csrc" ];
-      headers = [
-        "csrc/relu_cuda.h"
-        "torch-ext/torch_binding.h"
-      ];
+      headers = headers1;
       units = [
         {
           driver = "apple-clang++";
@@ -723,10 +695,7 @@ let
         "torch-ext"
         "csrc"
       ];
-      headers = [
-        "csrc/relu_cuda.h"
-        "torch-ext/torch_binding.h"
-      ];
+      headers = headers1;
       units = [
         {
           driver = "apple-clang++";
@@ -766,14 +735,11 @@ let
     "-fPIC"
     "-mmacosx-version-min=15.0"
   ];
-  components12 = [
+  components9 = [
     {
       name = "torch";
       include = [ "csrc" ];
-      headers = [
-        "csrc/relu_cuda.h"
-        "torch-ext/torch_binding.h"
-      ];
+      headers = headers1;
       units = [
         {
           driver = "apple-clang++";
@@ -789,10 +755,7 @@ let
         "torch-ext"
         "csrc"
       ];
-      headers = [
-        "csrc/relu_cuda.h"
-        "torch-ext/torch_binding.h"
-      ];
+      headers = headers1;
       units = [
         {
           driver = "apple-clang++";
@@ -824,15 +787,12 @@ let
     python = "python-3.11";
     torch = "torch-2.9.0-cu126";
   };
-  components13 = [
-    components5
+  components10 = [
+    component2
     {
       name = "relu_cuda";
       include = [ "csrc" ];
-      headers = [
-        "csrc/relu_cuda.h"
-        "torch-ext/torch_binding.h"
-      ];
+      headers = headers1;
       units = [
         {
           driver = "clang";
@@ -918,15 +878,12 @@ let
     python = "python-3.11";
     torch = "torch-2.12.0-cu126";
   };
-  components14 = [
-    components9
+  components11 = [
+    component3
     {
       name = "relu_cuda";
       include = [ "csrc" ];
-      headers = [
-        "csrc/relu_cuda.h"
-        "torch-ext/torch_binding.h"
-      ];
+      headers = headers1;
       units = [
         {
           driver = "clang";
@@ -999,13 +956,7 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1020,15 +971,9 @@ kernelBuilder.kernel {
         torch = "torch-2.7.1";
       };
       id = id2;
-      components = components3;
+      components = components2;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1039,13 +984,7 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1060,15 +999,9 @@ kernelBuilder.kernel {
         torch = "torch-2.8.0";
       };
       id = id2;
-      components = components4;
+      components = components3;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1079,13 +1012,7 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1100,15 +1027,9 @@ kernelBuilder.kernel {
         torch = "torch-2.9.1";
       };
       id = id2;
-      components = components6;
+      components = components4;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1119,13 +1040,7 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1140,15 +1055,9 @@ kernelBuilder.kernel {
         torch = "torch-2.10.0";
       };
       id = id2;
-      components = components6;
+      components = components4;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1159,13 +1068,7 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1174,15 +1077,9 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain6;
       id = id2;
-      components = components7;
+      components = components5;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1191,15 +1088,9 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain7;
       id = id1;
-      components = components8;
+      components = components6;
       link = link1;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1208,15 +1099,9 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain8;
       id = id2;
-      components = components10;
+      components = components7;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1225,15 +1110,9 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain9;
       id = id1;
-      components = components8;
+      components = components6;
       link = link1;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1242,15 +1121,9 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain10;
       id = id2;
-      components = components10;
+      components = components7;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1259,15 +1132,9 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain11;
       id = id1;
-      components = components8;
+      components = components6;
       link = link1;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1276,15 +1143,9 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain12;
       id = id2;
-      components = components10;
+      components = components7;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1293,15 +1154,9 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain13;
       id = id1;
-      components = components8;
+      components = components6;
       link = link1;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1310,15 +1165,9 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain14;
       id = id2;
-      components = components10;
+      components = components7;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1329,13 +1178,7 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1346,13 +1189,7 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1363,13 +1200,7 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1380,13 +1211,7 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1397,13 +1222,7 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1412,15 +1231,9 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain6;
       id = id2;
-      components = components7;
+      components = components5;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1429,15 +1242,9 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain7;
       id = id1;
-      components = components8;
+      components = components6;
       link = link1;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1446,15 +1253,9 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain8;
       id = id2;
-      components = components10;
+      components = components7;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1463,15 +1264,9 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain9;
       id = id1;
-      components = components8;
+      components = components6;
       link = link1;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1480,15 +1275,9 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain10;
       id = id2;
-      components = components10;
+      components = components7;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1497,15 +1286,9 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain11;
       id = id1;
-      components = components8;
+      components = components6;
       link = link1;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1514,15 +1297,9 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain12;
       id = id2;
-      components = components10;
+      components = components7;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1531,15 +1308,9 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain13;
       id = id1;
-      components = components8;
+      components = components6;
       link = link1;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1548,15 +1319,9 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain14;
       id = id2;
-      components = components10;
+      components = components7;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1568,15 +1333,9 @@ kernelBuilder.kernel {
         torch = "torch-2.7.1";
       };
       id = id1;
-      components = components11;
+      components = components8;
       link = link3;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1588,15 +1347,9 @@ kernelBuilder.kernel {
         torch = "torch-2.8.0";
       };
       id = id1;
-      components = components11;
+      components = components8;
       link = link3;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1608,15 +1361,9 @@ kernelBuilder.kernel {
         torch = "torch-2.9.1";
       };
       id = id1;
-      components = components11;
+      components = components8;
       link = link3;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1628,15 +1375,9 @@ kernelBuilder.kernel {
         torch = "torch-2.10.0";
       };
       id = id1;
-      components = components11;
+      components = components8;
       link = link3;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1648,15 +1389,9 @@ kernelBuilder.kernel {
         torch = "torch-2.11.0";
       };
       id = id1;
-      components = components11;
+      components = components8;
       link = link3;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1668,15 +1403,9 @@ kernelBuilder.kernel {
         torch = "torch-2.12.1";
       };
       id = id1;
-      components = components12;
+      components = components9;
       link = link3;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1688,15 +1417,9 @@ kernelBuilder.kernel {
         torch = "torch-2.13.0";
       };
       id = id1;
-      components = components12;
+      components = components9;
       link = link3;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1708,15 +1431,9 @@ kernelBuilder.kernel {
         torch = "torch-2.14.1";
       };
       id = id1;
-      components = components12;
+      components = components9;
       link = link3;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1728,15 +1445,9 @@ kernelBuilder.kernel {
         torch = "torch-2.15.0";
       };
       id = id1;
-      components = components12;
+      components = components9;
       link = link3;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1751,15 +1462,9 @@ kernelBuilder.kernel {
         torch = "torch-2.7.0-cu118";
       };
       id = id2;
-      components = components3;
+      components = components2;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1768,15 +1473,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain15;
       id = id2;
-      components = components4;
+      components = components3;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1791,15 +1490,9 @@ kernelBuilder.kernel {
         torch = "torch-2.8.0-cu126";
       };
       id = id2;
-      components = components3;
+      components = components2;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1808,15 +1501,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain16;
       id = id2;
-      components = components4;
+      components = components3;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1825,15 +1512,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain17;
       id = id2;
-      components = components13;
+      components = components10;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1842,15 +1523,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain18;
       id = id2;
-      components = components6;
+      components = components4;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1859,15 +1534,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain19;
       id = id2;
-      components = components7;
+      components = components5;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1876,15 +1545,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain20;
       id = id2;
-      components = components13;
+      components = components10;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1893,15 +1556,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain21;
       id = id2;
-      components = components7;
+      components = components5;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1910,15 +1567,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain22;
       id = id2;
-      components = components13;
+      components = components10;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1927,15 +1578,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain23;
       id = id2;
-      components = components6;
+      components = components4;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1944,15 +1589,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain24;
       id = id2;
-      components = components14;
+      components = components11;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1961,15 +1600,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain25;
       id = id2;
-      components = components10;
+      components = components7;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1978,15 +1611,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain26;
       id = id2;
-      components = components14;
+      components = components11;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1995,15 +1622,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain27;
       id = id2;
-      components = components10;
+      components = components7;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -2012,15 +1633,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain15;
       id = id2;
-      components = components4;
+      components = components3;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -2029,15 +1644,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain16;
       id = id2;
-      components = components4;
+      components = components3;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -2046,15 +1655,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain17;
       id = id2;
-      components = components13;
+      components = components10;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -2069,15 +1672,9 @@ kernelBuilder.kernel {
         torch = "torch-2.9.0-cu128";
       };
       id = id2;
-      components = components6;
+      components = components4;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -2086,15 +1683,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain18;
       id = id2;
-      components = components6;
+      components = components4;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -2103,15 +1694,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain19;
       id = id2;
-      components = components7;
+      components = components5;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -2120,15 +1705,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain20;
       id = id2;
-      components = components13;
+      components = components10;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -2143,15 +1722,9 @@ kernelBuilder.kernel {
         torch = "torch-2.10.0-cu128";
       };
       id = id2;
-      components = components6;
+      components = components4;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -2160,15 +1733,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain21;
       id = id2;
-      components = components7;
+      components = components5;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -2177,15 +1744,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain22;
       id = id2;
-      components = components13;
+      components = components10;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -2194,15 +1755,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain23;
       id = id2;
-      components = components6;
+      components = components4;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -2211,15 +1766,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain24;
       id = id2;
-      components = components14;
+      components = components11;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -2228,15 +1777,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain25;
       id = id2;
-      components = components10;
+      components = components7;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -2245,15 +1788,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain26;
       id = id2;
-      components = components14;
+      components = components11;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -2262,15 +1799,9 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain27;
       id = id2;
-      components = components10;
+      components = components7;
       link = link2;
-      python = {
-        dir = "torch-ext/relu";
-        extensions = [
-          "py"
-          "pyi"
-        ];
-      };
+      python = python1;
       metadata = metadata4;
     })
   ];

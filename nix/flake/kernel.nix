@@ -19,7 +19,7 @@ let
     name = "kernel";
     filter = path: _: !builtins.elem (builtins.substring prefixLength (-1) path) leftBehind;
   };
-  inherit (import ../recipes.nix { inherit system; }) generator;
+  inherit ((import ../recipes.nix).${system}) generator;
   generated = derivation {
     name = "build.nix";
     inherit system;

@@ -7,7 +7,7 @@ let
     builtins.listToAttrs (
       map (system: {
         name = system;
-        value = make (import ../recipes.nix { inherit system; });
+        value = make (import ../recipes.nix).${system};
       }) systems
     );
   template =

@@ -10,7 +10,7 @@
   pythonInputs,
 }:
 let
-  recipes = import ../recipes.nix { inherit system; };
+  recipes = (import ../recipes.nix).${system};
   inherit (recipes) tool;
   # The best first.
   ordered = import ./order.nix variants;

@@ -22,7 +22,7 @@ kernel@{ name, root, ... }:
 }:
 let
   sources = import ./sources.nix { inherit root; };
-  recipe = import ../recipes.nix { inherit system; };
+  recipe = (import ../recipes.nix).${system};
   tools = recipe.toolchain toolchain;
   content = import ./content.nix kernel { inherit id python; };
   inherit (content) namespace;

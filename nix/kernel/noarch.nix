@@ -20,7 +20,7 @@ in
   # The derivation, as a system builds it: with the seed of that system, and nothing else.
   packageOn =
     system:
-    content.package (import ../recipes.nix { inherit system; }) {
+    content.package (import ../recipes.nix).${system} {
       library = null;
       inherit metadata variant;
       inherit (framework) ops;

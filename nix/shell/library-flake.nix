@@ -5,7 +5,7 @@
     { self }:
     {
       legacyPackages = builtins.mapAttrs (system: _: {
-        bashInteractive = (import ./nix/recipes.nix { inherit system; }).interactiveBash;
+        bashInteractive = (import ./nix/recipes.nix).${system}.interactiveBash;
       }) (builtins.readDir ./nix/pins);
     };
 }

@@ -13,7 +13,7 @@ use super::{CommandError, fetch, generate, print};
 use crate::library;
 use crate::matrix::Variant;
 use crate::nix::schedule::{Cost, Costs, Unit};
-use crate::nix::{Built, Limits, Nix, Work, name_of};
+use crate::nix::{Built, Finished, Limits, Nix, Work, name_of};
 use crate::pins::cache;
 use crate::pins::fetch::{Options, missing};
 
@@ -104,7 +104,7 @@ pub fn run(
         rows.push([variant.name.clone(), result, time, size]);
     }
     print(&table(&rows))?;
-    for line in slowest(&built, &variants) {
+    for line in slowest(&built, &variants, &wanted) {
         anstream::eprintln!("{line}");
     }
     anstream::eprintln!("{} in {:.1} s", output, start.elapsed().as_secs_f64());
@@ -285,9 +285,9 @@ fn work(
     })
 }
 
-/// What took longest: the compilations with the most time and memory, and the steps that no number of cores would have
-/// done side by side.
-fn slowest(built: &Built, variants: &[&Variant]) -> Vec<String> {
+/// What took longest: the compilations with the most time and memory, and the longest chain of
+/// steps of one variant, which no number of cores would have done side by side.
+fn slowest(built: &Built, variants: &[&Variant], wanted: &[Wanted]) -> Vec<String> {
     const SHOWN: usize = 3;
     let mut units: Vec<_> = built
         .finished
@@ -309,19 +309,26 @@ fn slowest(built: &Built, variants: &[&Variant]) -> Vec<String> {
     if !lines.is_empty() {
         lines.insert(0, "slowest units:".to_owned());
     }
-    let after = |variant: &&Variant| {
-        let own = built
-            .finished
-            .iter()
-            .filter(|finished| name_of(&finished.derivation).contains(&variant.name));
-        own.map(|finished| finished.seconds).sum::<f64>()
+    let seconds = |wanted: &dyn Fn(&Finished) -> bool| {
+        let wanted = built.finished.iter().filter(|finished| wanted(finished));
+        wanted.map(|finished| finished.seconds).collect::<Vec<_>>()
     };
-    let link = variants.iter().map(after).fold(0.0, f64::max);
-    if let Some((unit, _)) = units.first() {
-        let total = unit.seconds + link;
+    let paths = variants.iter().zip(wanted).map(|(variant, wanted)| {
+        let own = |finished: &Finished| {
+            wanted
+                .units
+                .iter()
+                .any(|unit| unit.derivation == finished.derivation)
+        };
+        let after = |finished: &Finished| name_of(&finished.derivation).contains(&variant.name);
+        let unit = seconds(&own).into_iter().fold(0.0, f64::max);
+        (unit, seconds(&after).into_iter().sum::<f64>())
+    });
+    let longest = paths.max_by(|(a, b), (c, d)| (a + b).total_cmp(&(c + d)));
+    if let Some((unit, after)) = longest.filter(|_| !lines.is_empty()) {
+        let total = unit + after;
         lines.push(format!(
-            "critical path: {total:.1} s ({:.1} s to compile, {link:.1} s to link and package)",
-            unit.seconds
+            "critical path: {total:.1} s ({unit:.1} s to compile, {after:.1} s to link and package)"
         ));
     }
     lines

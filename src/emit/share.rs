@@ -9,7 +9,7 @@ use minijinja::value::{Value, ValueKind};
 use super::nix::literal;
 
 /// Shorter ones stay where they are: a name would say less than what it stands for.
-const SHORTEST: usize = 60;
+const SHORTEST: usize = 40;
 
 /// Values under a name, by their own text.
 #[derive(Debug, Default)]
@@ -95,9 +95,13 @@ impl Found {
 
     fn visit_parts(&mut self, value: &Value, key: &str) -> Result<(), Error> {
         match value.kind() {
-            ValueKind::Seq => value
-                .try_iter()?
-                .try_for_each(|part| self.visit(&part, key)),
+            ValueKind::Seq => {
+                // One of the `components` is a component.
+                let one = key.strip_suffix('s').unwrap_or(key);
+                value
+                    .try_iter()?
+                    .try_for_each(|part| self.visit(&part, one))
+            }
             ValueKind::Map => value.try_iter()?.try_for_each(|name| {
                 let part = value.get_item(&name)?;
                 self.visit(&part, name.as_str().unwrap_or(key))

@@ -2,7 +2,7 @@
 //! the plan.
 
 pub mod clang;
-pub mod machine;
+pub mod client;
 mod name;
 pub mod select;
 pub mod table;
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::kernel::{Backend, Capability, Dependency, Framework, Kernel, Section, SectionBackend};
 use crate::version::Version;
 
-pub use self::machine::Machine;
+pub use self::client::Machine;
 pub use self::select::{UnknownVariant, select};
 pub use self::table::{Profile, Row, Table, table};
 pub use self::why::{Excluded, Why};

@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 pub use self::build::{Built, Limits, Work};
+pub use self::progress::Finished;
 
 #[derive(Debug, Diagnostic, Error)]
 pub enum NixError {

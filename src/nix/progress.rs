@@ -43,7 +43,8 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// Whether its last lines say that it was killed or got no memory, as compilers and shells put it.
+    /// Whether its last lines say that it was killed or got no memory, as compilers and shells put it. There is nothing but
+    /// words to go by; where they mislead, the unit is tried once more.
     pub fn out_of_memory(&self) -> bool {
         const WORDS: [&str; 6] = [
             "Killed",

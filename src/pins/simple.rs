@@ -253,10 +253,10 @@ mod tests {
 
     #[test]
     fn links_are_relative_to_their_page() {
-        let base = "http://index.example:8080/root/simple/a/";
+        let base = "http://index.example:8080/mirror/simple/a/";
         for (link, joined) in [
-            ("a.whl", "http://index.example:8080/root/simple/a/a.whl"),
-            ("../../b/a.whl", "http://index.example:8080/root/b/a.whl"),
+            ("a.whl", "http://index.example:8080/mirror/simple/a/a.whl"),
+            ("../../b/a.whl", "http://index.example:8080/mirror/b/a.whl"),
             ("/b/a.whl", "http://index.example:8080/b/a.whl"),
             ("//c.example/a.whl", "http://c.example/a.whl"),
             ("https://c.example/a.whl", "https://c.example/a.whl"),

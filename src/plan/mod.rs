@@ -5,7 +5,6 @@ mod device;
 pub mod flags;
 pub mod headers;
 pub mod id;
-pub mod includes;
 mod metadata;
 mod namespace;
 mod units;

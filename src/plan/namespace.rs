@@ -87,7 +87,7 @@ fn word_before(text: &str) -> &str {
 
 /// C or C++ text with a blank for each comment. Raw strings are read as plain ones: taking code for a comment there ends
 /// in a compiler's error, not in a wrong build.
-pub(super) fn without_comments(text: &str) -> String {
+fn without_comments(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {

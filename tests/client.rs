@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use kernel_builder::kernel::Backend;
-use kernel_builder::matrix::machine::{Machine, accepted, read};
+use kernel_builder::matrix::client::{Machine, accepted, read};
 use kernel_builder::matrix::table;
 use kernel_builder::version::Version;
 
