@@ -84,7 +84,7 @@ impl Vendor {
               kernel = builtins.listToAttrs
                 (map (variant: {{ name = variant.variant; value = variant; }}) variants);
               system = "{SYSTEM}";
-              recipes = import {root}/nix/recipes.nix {{ inherit system; }};
+              recipes = (import {root}/nix/recipes.nix).${{system}};
               pins = import {root}/nix/pins.nix {{ inherit system; }};
               seed = import {root}/nix/seed.nix {{ inherit pins system; }};
               run = import {root}/nix/run.nix {{ inherit seed system; }};
