@@ -46,3 +46,49 @@ fn toolkits_compile_for_the_architectures_that_were_asked() {
         assert_eq!(found.is_empty(), variant.contains("-cpu-"));
     }
 }
+
+/// The kernel's own tests pass with the torch that a variant is for, through the unmodified client.
+#[test]
+#[ignore = "downloads two releases of torch: run by `make full-test`"]
+fn the_oldest_and_the_newest_torch_load_their_variant() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let relu = root.join("examples/relu");
+    for (torch, variant) in [
+        ("2.7.1", "torch27-cxx11-cpu-x86_64-linux"),
+        ("2.15.0", "torch215-cxx11-cpu-x86_64-linux"),
+    ] {
+        output(
+            Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
+                .arg("build")
+                .arg(&relu)
+                .args(["--variant", variant]),
+        );
+        let venv = root.join("target").join(format!("venv-torch-{torch}"));
+        output(
+            Command::new(root.join("scripts/venv.sh"))
+                .arg(&venv)
+                .arg(torch),
+        );
+        let python = |arguments: &[&str]| {
+            let mut python = Command::new(venv.join("bin/python"));
+            output(python.current_dir(&relu).args(arguments))
+        };
+        let loaded = python(&[
+            "-c",
+            "import kernels, pathlib; print(kernels.get_local_kernel(pathlib.Path('.'), backend='cpu').__file__)",
+        ]);
+        assert!(loaded.contains(&format!("/{variant}/")), "{loaded}");
+        let report = python(&["-m", "pytest", "-q", "tests"]);
+        println!("{variant}: {}", report.lines().last().unwrap_or_default());
+        assert!(report.contains(" passed"), "{report}");
+    }
+}
+
+/// What a command that succeeds prints.
+fn output(command: &mut Command) -> String {
+    let output = command.output().expect("start it");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}\n{text}{errors}");
+    text
+}

@@ -115,7 +115,8 @@ def test_rejects_what_it_cannot_do(kernel, device):
         kernel.relu(x, out=x.double())
     with pytest.raises(ValueError, match="shape"):
         kernel.relu(x, out=x[:2])
-    with pytest.raises((TypeError, NotImplementedError), match="not implemented for"):
+    # Of torch's dispatch on the CPU: NotImplementedError, in older releases the RuntimeError that it is one of.
+    with pytest.raises((TypeError, RuntimeError), match="not implemented for"):
         kernel.relu(x.int())
     with pytest.raises(RuntimeError, match="single memory location"):
         kernel.relu(x, out=x[:1].expand(4, 4))
