@@ -12,6 +12,16 @@
 let
   recipes = (import ../recipes.nix).${system};
   inherit (recipes) tool;
+  # To build the program takes longer than a shell may: its derivation comes with the shell, its output does not.
+  onFirstUse =
+    if tool == null then
+      null
+    else
+      recipes.program {
+        name = "kernel-builder";
+        script = ../tool/on-first-use.sh;
+        values.derivation = builtins.unsafeDiscardOutputDependency tool.drvPath;
+      };
   # The best first.
   ordered = import ./order.nix variants;
   bundled = builtins.filter (variant: variant.bundle) variants;
@@ -56,8 +66,8 @@ let
         pythonInputs
         recipes
         root
-        tool
         ;
+      tool = onFirstUse;
     }
   );
   pick = part: builtins.mapAttrs (_: parts: parts.${part});
