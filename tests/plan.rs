@@ -11,6 +11,7 @@ use kernel_builder::emit::nix::string;
 use kernel_builder::kernel::Kernel;
 use kernel_builder::matrix::{Matrix, matrix, table};
 use kernel_builder::pins::{Family, Pin};
+use kernel_builder::plan::id::Identity;
 use kernel_builder::plan::{
     Driver, Namespace, NoarchPlan, Plan, PlanError, UnitGroup, VariantPlan, plan,
 };
@@ -115,7 +116,7 @@ fn a_kernel_may_be_compiled_for_some_backends_only() {
     // What is compiled for one backend is no part of the builds for others.
     let ids = |plan: &Plan| -> Vec<String> {
         let root = sample.kernel().root;
-        let id = |v: &NoarchPlan| v.id.id(&root, &v.python).expect("an id");
+        let id = |v: &NoarchPlan| v.id.id(&root, &plan.python).expect("an id");
         plan.noarch.iter().map(id).collect()
     };
     let before = ids(&plan);
@@ -453,47 +454,154 @@ cuda-flags = ["--use_fast_math", "-Xptxas", "-v"]
     insta::assert_snapshot!("c-flags", mixed[0].flags.join("\n"));
 }
 
+/// The files that a source of a plan reaches, as build.nix has them.
+fn reached(plan: &Plan, include: &[&str], source: &str) -> Vec<String> {
+    let mut searches = plan.searches.iter();
+    let search = searches.find(|search| search.include == include);
+    let search = search.expect("a search");
+    let mut reached = vec![source.to_owned()];
+    let mut at = 0;
+    while let Some(file) = reached.get(at) {
+        for included in &search.files[file].includes {
+            if !reached.contains(included) {
+                reached.push(included.clone());
+            }
+        }
+        at += 1;
+    }
+    let headers = &search
+        .reach(Utf8Path::new(source))
+        .expect("a source")
+        .headers;
+    reached.remove(0);
+    reached.sort();
+    assert_eq!(&reached, headers);
+    reached
+}
+
 /// Every header that a unit may include has to be in its sandbox, and no other file: each one more compiles it again.
 #[test]
-fn headers_below_include_folders_are_visible() {
+fn units_have_the_headers_that_they_reach() {
     let sample = Sample::new(
         &format!(
             r#"{}
-include = ["vendored", "."]
+include = ["include", "."]
 
 [kernel.gpu]
 backend = "cuda"
 depends = []
-src = ["csrc/gpu.cu", "csrc/table.inc", "csrc/weights.bin"]
-include = ["vendored/deep"]
+src = ["csrc/a.cu", "csrc/b.cu", "csrc/data/weights.bin"]
+include = ["include"]
 "#,
             CUDA.trim_end()
         ),
         &[
-            ("csrc/gpu.cu", ""),
-            ("csrc/not_listed.cuh", ""),
-            ("csrc/not_listed.cpp", ""),
-            ("csrc/table.inc", ""),
-            ("csrc/weights.bin", ""),
-            ("vendored/top.hpp", ""),
-            ("vendored/deep/er/inner.h", ""),
-            ("vendored/README.md", ""),
+            (
+                "csrc/a.cu",
+                "#include \"x.h\"\n#include <y.h>\n#include \"../top.h\"\n#include <cuda_fp16.h>\n\
+                 #include \"data/weights.bin\"\n#include \"b.cu\"\n#include \"../../outside.h\"",
+            ),
+            ("csrc/b.cu", "#include \"b.cu\"\n#include \"/etc/passwd\""),
+            ("csrc/data/weights.bin", "1, 2"),
+            ("csrc/x.h", "#include \"deep/z.h\""),
+            ("csrc/deep/z.h", "#include \"x.h\"\n#include \"w.h\""),
+            ("csrc/unused.h", ""),
+            ("csrc/y.h", ""),
+            ("include/sibling.h", "#pragma once"),
+            ("include/w.h", ""),
+            ("include/x.h", ""),
+            ("include/y.h", "#include \"sibling.h\""),
+            ("top.h", ""),
             // Left behind by builds, version control and environments.
             ("build/old/stale.h", ""),
             (".git/hook.h", ""),
             ("venv/include/python.h", ""),
         ],
     );
-    let (_, variant) = only(&sample);
-    let seen: Vec<_> = variant
-        .components
-        .iter()
-        .map(|component| (&component.name, &component.include, &component.headers))
-        .collect();
-    insta::assert_snapshot!(
-        "headers",
-        serde_json::to_string_pretty(&seen).expect("JSON")
+    let (plan, variant) = only(&sample);
+    let folders = ["include", "csrc"];
+    let expected = [
+        "csrc/b.cu",
+        "csrc/data/weights.bin",
+        "csrc/deep/z.h",
+        "csrc/x.h",
+        "include/sibling.h",
+        "include/w.h",
+        // Not csrc/x.h: only the folder of the including file is searched first.
+        "include/x.h",
+        "include/y.h",
+        "top.h",
+    ];
+    assert_eq!(reached(&plan, &folders, "csrc/a.cu"), expected);
+    assert!(reached(&plan, &folders, "csrc/b.cu").is_empty());
+    assert!(plan.notes.is_empty(), "{:?}", plan.notes);
+    assert!(!variant.id.files.contains(&"csrc/unused.h".to_owned()));
+
+    // What only the preprocessor knows may be any header.
+    sample.write("csrc/deep/z.h", "#include CONFIG");
+    let (plan, _) = only(&sample);
+    let all = reached(&plan, &folders, "csrc/a.cu");
+    assert!(all.contains(&"csrc/unused.h".to_owned()), "{all:?}");
+    assert!(reached(&plan, &folders, "csrc/b.cu").is_empty());
+    assert_eq!(
+        plan.notes,
+        [
+            "csrc/deep/z.h includes what only the preprocessor knows: units that include it are compiled again when any \
+             header changes"
+        ]
     );
+    // `.` is a folder like others, less what is left behind there.
+    sample.write("torch-ext/binding.cpp", "#include CONFIG");
+    let (plan, _) = only(&sample);
+    let all = reached(&plan, &["include", ".", "csrc"], "torch-ext/binding.cpp");
+    let mut expected = vec![
+        "csrc/data/weights.bin",
+        "csrc/deep/z.h",
+        "csrc/unused.h",
+        "csrc/x.h",
+        "csrc/y.h",
+        "include/sibling.h",
+        "include/w.h",
+        "include/x.h",
+        "include/y.h",
+        "top.h",
+    ];
+    assert_eq!(all, expected);
+
+    // So may what a flag brings.
+    sample.write("torch-ext/binding.cpp", "");
+    sample.write("csrc/deep/z.h", "");
+    let build_toml = std::fs::read_to_string(sample.kernel().root.join("build.toml"));
+    let flags = "cuda-flags = [\"-include\", \"csrc/y.h\"]\n";
+    sample.write("build.toml", &(build_toml.expect("build.toml") + flags));
+    let (plan, _) = only(&sample);
+    expected.retain(|header| *header != "top.h");
+    assert_eq!(reached(&plan, &folders, "csrc/b.cu"), expected);
+    assert_eq!(
+        plan.notes,
+        [
+            "kernel.gpu has the flag -include: each of its files is compiled again when any header changes"
+        ]
+    );
+}
+
+/// A link would point at nothing where a unit is compiled, or at the machine.
+#[test]
+fn headers_that_are_links_are_refused() {
+    let sample = Sample::new(
+        &format!(
+            "{CUDA}\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"csrc/gpu.cu\"]\n"
+        ),
+        &[("csrc/gpu.cu", ""), ("other/a.h", "")],
+    );
+    let root = sample.kernel().root;
+    std::os::unix::fs::symlink("../other", root.join("csrc/linked")).expect("a link");
+    only(&sample);
+    for include in ["#include \"linked/a.h\"", "#include COMPUTED"] {
+        sample.write("csrc/gpu.cu", include);
+        let error = try_plan(&sample).expect_err(include);
+        assert!(matches!(error, PlanError::Link { path } if path == "csrc/linked"));
+    }
 }
 
 /// Units that know the op namespace compile again with every change of the kernel; the others do not.
@@ -524,18 +632,21 @@ fn only_units_that_use_the_namespace_know_it() {
         "TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) {}\n",
     );
     assert_eq!(namespaces(), [vec![Linked], vec![Linked, None]]);
-    // A header can bring it to whoever includes it.
+    // A header brings it to who includes it.
     sample.write("csrc/ops.h", "#define NAME TORCH_EXTENSION_NAME\n");
-    assert_eq!(namespaces(), [vec![Compiled], vec![Compiled, Compiled]]);
+    assert_eq!(namespaces(), [vec![Linked], vec![Linked, None]]);
+    sample.write("csrc/gpu.cu", "#include \"ops.h\"\n");
+    assert_eq!(namespaces(), [vec![Linked], vec![Linked, Compiled]]);
 }
 
 /// The ids of a plan's variants, as this program computes them.
 fn ids_of_rust(plan: &Plan, root: &Utf8Path) -> serde_json::Value {
-    let compiled = plan.variants.iter().map(|v| (&v.variant, &v.id, &v.python));
-    let noarch = plan.noarch.iter().map(|v| (&v.variant, &v.id, &v.python));
+    let compiled = plan.variants.iter().map(|v| (&v.variant, &v.id));
+    let noarch = plan.noarch.iter().map(|v| (&v.variant, &v.id));
+    let id = |id: &Identity| id.id(root, &plan.python).expect("an id");
     compiled
         .chain(noarch)
-        .map(|(name, id, python)| (name.clone(), id.id(root, python).expect("an id").into()))
+        .map(|(name, identity)| (name.clone(), id(identity).into()))
         .collect::<serde_json::Map<_, _>>()
         .into()
 }
@@ -550,13 +661,15 @@ fn ids_of_nix(plan: &Plan, root: &Utf8Path) -> serde_json::Value {
     nix::evaluate(&format!(
         r#"
         let
-          content = import (/. + {});
           id = kernel: variant: {{
             name = variant.variant;
-            value = (content (kernel // {{ root = /. + {}; }}) {{ inherit (variant) id python; }}).namespace;
+            value = (import (/. + {0} + "/content.nix") {{
+              inherit (kernel) name python;
+              sources = import (/. + {0} + "/sources.nix") (kernel // {{ root = /. + {1}; }});
+            }} variant.id).namespace;
           }};
         in
-        builtins.listToAttrs (import (/. + {}) {{
+        builtins.listToAttrs (import (/. + {2}) {{
           kernelBuilder = {{
             kernel = {{ variants, ... }}: variants;
             torchExtension = id;
@@ -565,7 +678,7 @@ fn ids_of_nix(plan: &Plan, root: &Utf8Path) -> serde_json::Value {
           }};
         }})
         "#,
-        string(&format!("{REPOSITORY}/nix/kernel/content.nix")),
+        string(&format!("{REPOSITORY}/nix/kernel")),
         string(root.as_str()),
         string(file.as_str()),
     ))
@@ -595,15 +708,18 @@ fn rust_and_nix_compute_the_same_id() {
     let section = "\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"csrc/a b$.cu\", \"csrc/gpu.h\"]\n";
     let sample = Sample::new(
         &format!("{CUDA}{section}"),
-        &[("csrc/a b$.cu", "a\r\n"), ("csrc/gpu.h", "#pragma once\n")],
+        &[
+            ("csrc/a b$.cu", "#include \"gpu.h\"\r\n"),
+            ("csrc/gpu.h", "#pragma once\n"),
+        ],
     );
     let root = sample.kernel().root;
     sample.write("torch-ext/sample/z/deep.pyi", "x: int\n");
     sample.write("torch-ext/sample/__pycache__/cached.py", "");
     sample.write("torch-ext/sample/data.txt", "not Python\n");
     let current = || {
-        let variant = only(&sample).1;
-        variant.id.id(&root, &variant.python).expect("an id")
+        let (plan, variant) = only(&sample);
+        variant.id.id(&root, &plan.python).expect("an id")
     };
     let first = current();
 

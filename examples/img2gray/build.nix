@@ -9,6 +9,46 @@ let
     name = "img2gray";
     inherit root;
     manifest = "922d3961737ff0751727a8baee935a35805f2f20fcded0f4741af4a06ec55345";
+    python = {
+      dir = "torch-ext/img2gray";
+      extensions = [
+        "py"
+        "pyi"
+      ];
+    };
+    listing = {
+      folders = [
+        "csrc"
+        "torch-ext"
+      ];
+      digest = "37f92872f223958d2fe7e1c7082de72ab457735655ea3c20acbc9822ba00911f";
+    };
+    searches = [
+      {
+        include = [ "csrc" ];
+        files = {
+          "csrc/img2gray.cu" = {
+            digest = "27e0b7d374ccd181";
+            includes = [ "csrc/img2gray.h" ];
+          };
+          "csrc/img2gray.h" = {
+            digest = "964832e9dcfe4dd8";
+            includes = [ ];
+          };
+          "torch-ext/torch_binding.cpp" = {
+            digest = "6563006f4d96f3ec";
+            includes = [
+              "csrc/img2gray.h"
+              "torch-ext/torch_binding.h"
+            ];
+          };
+          "torch-ext/torch_binding.h" = {
+            digest = "599dc502d889c052";
+            includes = [ ];
+          };
+        };
+      }
+    ];
   };
   variant = kernelBuilder.torchExtension kernel;
   id1 = {
@@ -21,14 +61,9 @@ let
       "torch-ext/torch_binding.h"
     ];
   };
-  headers1 = [
-    "csrc/img2gray.h"
-    "torch-ext/torch_binding.h"
-  ];
   component1 = {
     name = "torch";
     include = [ "csrc" ];
-    headers = headers1;
     units = [
       {
         driver = "g++";
@@ -57,7 +92,6 @@ let
     {
       name = "img2gray";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "clang";
@@ -119,13 +153,6 @@ let
       GLIBCXX = "3.4.24";
     };
   };
-  python1 = {
-    dir = "torch-ext/img2gray";
-    extensions = [
-      "py"
-      "pyi"
-    ];
-  };
   metadata1 = {
     name = "img2gray";
     version = 1;
@@ -152,7 +179,6 @@ let
     {
       name = "img2gray";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "clang";
@@ -220,7 +246,6 @@ let
   component2 = {
     name = "torch";
     include = [ "csrc" ];
-    headers = headers1;
     units = [
       {
         driver = "g++";
@@ -250,7 +275,6 @@ let
     {
       name = "img2gray";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "clang";
@@ -303,7 +327,6 @@ let
     {
       name = "img2gray";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "nvcc";
@@ -389,7 +412,6 @@ let
   component3 = {
     name = "torch";
     include = [ "csrc" ];
-    headers = headers1;
     units = [
       {
         driver = "g++";
@@ -419,7 +441,6 @@ let
     {
       name = "img2gray";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "nvcc";
@@ -517,7 +538,6 @@ let
     {
       name = "img2gray";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "clang";
@@ -608,7 +628,6 @@ let
     {
       name = "img2gray";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "clang";
@@ -687,7 +706,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -704,7 +722,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components2;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -721,7 +738,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components3;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -738,7 +754,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components3;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -749,7 +764,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components4;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -760,7 +774,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components5;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -771,7 +784,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components5;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -782,7 +794,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components5;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -793,7 +804,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components5;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -804,7 +814,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components4;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -815,7 +824,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components5;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -826,7 +834,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components5;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -837,7 +844,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components5;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -848,7 +854,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components5;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -865,7 +870,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -876,7 +880,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components2;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -893,7 +896,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -904,7 +906,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components2;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -915,7 +916,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components6;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -926,7 +926,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components3;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -937,7 +936,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components4;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -948,7 +946,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components6;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -959,7 +956,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components4;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -970,7 +966,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components6;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -981,7 +976,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components3;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -992,7 +986,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components7;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1003,7 +996,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components5;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1014,7 +1006,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components7;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1025,7 +1016,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components5;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1036,7 +1026,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components2;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1047,7 +1036,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components2;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1058,7 +1046,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components6;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1075,7 +1062,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components3;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1086,7 +1072,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components3;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1097,7 +1082,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components4;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1108,7 +1092,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components6;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1125,7 +1108,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components3;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1136,7 +1118,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components4;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1147,7 +1128,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components6;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1158,7 +1138,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components3;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1169,7 +1148,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components7;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1180,7 +1158,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components5;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1191,7 +1168,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components7;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1202,7 +1178,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components5;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
   ];

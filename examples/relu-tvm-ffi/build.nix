@@ -9,6 +9,43 @@ let
     name = "relu-tvm-ffi";
     inherit root;
     manifest = "f55d18c752eb88d71575c478b67671a6366c733f07a4c51087e6f2bcb36fea63";
+    python = {
+      dir = "tvm-ffi-ext/relu_tvm_ffi";
+      extensions = [
+        "py"
+        "pyi"
+      ];
+    };
+    listing = {
+      folders = [
+        "csrc"
+        "tvm-ffi-ext"
+      ];
+      digest = "7f0e4215c0f1c77e7e4bf01e81f5a93e716ab404d48d013e305b3adcb89ff5f6";
+    };
+    searches = [
+      {
+        include = [ "csrc" ];
+        files = {
+          "csrc/relu.h" = {
+            digest = "8fc17e3bff71aec1";
+            includes = [ ];
+          };
+          "csrc/relu_cpu.cpp" = {
+            digest = "7899d9a4e2c12977";
+            includes = [ "csrc/relu.h" ];
+          };
+          "csrc/relu_cuda.cu" = {
+            digest = "1561d30676b11c60";
+            includes = [ "csrc/relu.h" ];
+          };
+          "tvm-ffi-ext/binding.cpp" = {
+            digest = "05b3b3be26f662dc";
+            includes = [ "csrc/relu.h" ];
+          };
+        };
+      }
+    ];
   };
   variant = kernelBuilder.tvmFfiExtension kernel;
   toolchain1 = {
@@ -36,7 +73,6 @@ let
     {
       name = "tvm-ffi";
       include = [ "csrc" ];
-      headers = [ "csrc/relu.h" ];
       units = [
         {
           driver = "g++";
@@ -49,7 +85,6 @@ let
     {
       name = "relu_cpu";
       include = [ "csrc" ];
-      headers = [ "csrc/relu.h" ];
       units = [
         {
           driver = "g++";
@@ -77,13 +112,6 @@ let
     libraries = [ "-ltvm_ffi" ];
     policy = policy1;
   };
-  python1 = {
-    dir = "tvm-ffi-ext/relu_tvm_ffi";
-    extensions = [
-      "py"
-      "pyi"
-    ];
-  };
   metadata1 = {
     name = "relu-tvm-ffi";
     version = 1;
@@ -107,7 +135,6 @@ let
   component1 = {
     name = "tvm-ffi";
     include = [ "csrc" ];
-    headers = [ "csrc/relu.h" ];
     units = [
       {
         driver = "g++";
@@ -148,7 +175,6 @@ let
     {
       name = "relu_cuda";
       include = [ "csrc" ];
-      headers = [ "csrc/relu.h" ];
       units = [
         {
           driver = "nvcc";
@@ -253,7 +279,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -272,7 +297,6 @@ kernelBuilder.kernel {
         {
           name = "relu_cuda";
           include = [ "csrc" ];
-          headers = [ "csrc/relu.h" ];
           units = [
             {
               driver = "clang";
@@ -302,7 +326,6 @@ kernelBuilder.kernel {
         }
       ];
       link = link2;
-      python = python1;
       metadata = {
         name = "relu-tvm-ffi";
         version = 1;
@@ -341,7 +364,6 @@ kernelBuilder.kernel {
         {
           name = "relu_cuda";
           include = [ "csrc" ];
-          headers = [ "csrc/relu.h" ];
           units = [
             {
               driver = "clang";
@@ -374,7 +396,6 @@ kernelBuilder.kernel {
         }
       ];
       link = link2;
-      python = python1;
       metadata = {
         name = "relu-tvm-ffi";
         version = 1;
@@ -408,7 +429,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components2;
       link = link3;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -419,7 +439,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components2;
       link = link3;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -430,7 +449,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -441,7 +459,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components2;
       link = link3;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -452,7 +469,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components2;
       link = link3;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -468,7 +484,6 @@ kernelBuilder.kernel {
         {
           name = "tvm-ffi";
           include = [ "csrc" ];
-          headers = [ "csrc/relu.h" ];
           units = [
             {
               driver = "apple-clang++";
@@ -481,7 +496,6 @@ kernelBuilder.kernel {
         {
           name = "relu_cpu";
           include = [ "csrc" ];
-          headers = [ "csrc/relu.h" ];
           units = [
             {
               driver = "apple-clang++";
@@ -505,7 +519,6 @@ kernelBuilder.kernel {
         libraries = [ "-ltvm_ffi" ];
         policy = { };
       };
-      python = python1;
       metadata = metadata1;
     })
   ];

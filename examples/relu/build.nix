@@ -9,6 +9,62 @@ let
     name = "relu";
     inherit root;
     manifest = "b72ce2e64e71ba2c6514e5ac41560389f0fe8d03bc89c556d14d63034a3e9ad9";
+    python = {
+      dir = "torch-ext/relu";
+      extensions = [
+        "py"
+        "pyi"
+      ];
+    };
+    listing = {
+      folders = [
+        "csrc"
+        "torch-ext"
+      ];
+      digest = "3ff45d94e06aaab4aef23dc7f6c9d2ccd086b31e315e05ab1ddffb61ca0cdfac";
+    };
+    searches = [
+      {
+        include = [ "csrc" ];
+        files = {
+          "csrc/relu_cuda.cu" = {
+            digest = "d245f61770ed2876";
+            includes = [ "csrc/relu_cuda.h" ];
+          };
+          "csrc/relu_cuda.h" = {
+            digest = "964832e9dcfe4dd8";
+            includes = [ ];
+          };
+          "torch-ext/torch_binding.cpp" = {
+            digest = "7af504e242ca142d";
+            includes = [
+              "csrc/relu_cuda.h"
+              "torch-ext/torch_binding.h"
+            ];
+          };
+          "torch-ext/torch_binding.h" = {
+            digest = "599dc502d889c052";
+            includes = [ ];
+          };
+        };
+      }
+      {
+        include = [
+          "torch-ext"
+          "csrc"
+        ];
+        files = {
+          "csrc/relu_cpu.cpp" = {
+            digest = "9b3e7c0169dfddb8";
+            includes = [ "torch-ext/torch_binding.h" ];
+          };
+          "torch-ext/torch_binding.h" = {
+            digest = "599dc502d889c052";
+            includes = [ ];
+          };
+        };
+      }
+    ];
   };
   variant = kernelBuilder.torchExtension kernel;
   toolchain1 = {
@@ -26,10 +82,6 @@ let
       "torch-ext/torch_binding.h"
     ];
   };
-  headers1 = [
-    "csrc/relu_cuda.h"
-    "torch-ext/torch_binding.h"
-  ];
   flags1 = [
     "-DCPU_KERNEL"
     "-DPy_LIMITED_API=3"
@@ -47,7 +99,6 @@ let
     {
       name = "torch";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "g++";
@@ -63,7 +114,6 @@ let
         "torch-ext"
         "csrc"
       ];
-      headers = headers1;
       units = [
         {
           driver = "g++";
@@ -96,13 +146,6 @@ let
     ];
     policy = policy1;
   };
-  python1 = {
-    dir = "torch-ext/relu";
-    extensions = [
-      "py"
-      "pyi"
-    ];
-  };
   metadata1 = {
     name = "relu";
     version = 1;
@@ -127,7 +170,6 @@ let
   component1 = {
     name = "torch";
     include = [ "csrc" ];
-    headers = headers1;
     units = [
       {
         driver = "g++";
@@ -156,7 +198,6 @@ let
     {
       name = "relu_cuda";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "clang";
@@ -244,7 +285,6 @@ let
     {
       name = "relu_cuda";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "clang";
@@ -317,7 +357,6 @@ let
   component2 = {
     name = "torch";
     include = [ "csrc" ];
-    headers = headers1;
     units = [
       {
         driver = "g++";
@@ -347,7 +386,6 @@ let
     {
       name = "relu_cuda";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "clang";
@@ -410,7 +448,6 @@ let
     {
       name = "relu_cuda";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "nvcc";
@@ -509,7 +546,6 @@ let
     {
       name = "torch";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "g++";
@@ -525,7 +561,6 @@ let
         "torch-ext"
         "csrc"
       ];
-      headers = headers1;
       units = [
         {
           driver = "g++";
@@ -545,7 +580,6 @@ let
   component3 = {
     name = "torch";
     include = [ "csrc" ];
-    headers = headers1;
     units = [
       {
         driver = "g++";
@@ -575,7 +609,6 @@ let
     {
       name = "relu_cuda";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "nvcc";
@@ -679,7 +712,6 @@ let
     {
       name = "torch";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "apple-clang++";
@@ -695,7 +727,6 @@ let
         "torch-ext"
         "csrc"
       ];
-      headers = headers1;
       units = [
         {
           driver = "apple-clang++";
@@ -739,7 +770,6 @@ let
     {
       name = "torch";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "apple-clang++";
@@ -755,7 +785,6 @@ let
         "torch-ext"
         "csrc"
       ];
-      headers = headers1;
       units = [
         {
           driver = "apple-clang++";
@@ -792,7 +821,6 @@ let
     {
       name = "relu_cuda";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "clang";
@@ -883,7 +911,6 @@ let
     {
       name = "relu_cuda";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "clang";
@@ -956,7 +983,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -973,7 +999,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components2;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -984,7 +1009,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1001,7 +1025,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components3;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1012,7 +1035,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1029,7 +1051,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components4;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1040,7 +1061,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1057,7 +1077,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components4;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1068,7 +1087,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1079,7 +1097,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components5;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1090,7 +1107,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components6;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1101,7 +1117,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components7;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1112,7 +1127,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components6;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1123,7 +1137,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components7;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1134,7 +1147,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components6;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1145,7 +1157,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components7;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1156,7 +1167,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components6;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1167,7 +1177,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components7;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1178,7 +1187,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1189,7 +1197,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1200,7 +1207,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1211,7 +1217,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1222,7 +1227,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1233,7 +1237,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components5;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1244,7 +1247,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components6;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1255,7 +1257,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components7;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1266,7 +1267,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components6;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1277,7 +1277,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components7;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1288,7 +1287,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components6;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1299,7 +1297,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components7;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1310,7 +1307,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components6;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1321,7 +1317,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components7;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1335,7 +1330,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components8;
       link = link3;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1349,7 +1343,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components8;
       link = link3;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1363,7 +1356,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components8;
       link = link3;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1377,7 +1369,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components8;
       link = link3;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1391,7 +1382,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components8;
       link = link3;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1405,7 +1395,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components9;
       link = link3;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1419,7 +1408,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components9;
       link = link3;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1433,7 +1421,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components9;
       link = link3;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1447,7 +1434,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components9;
       link = link3;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1464,7 +1450,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components2;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1475,7 +1460,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components3;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1492,7 +1476,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components2;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1503,7 +1486,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components3;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1514,7 +1496,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components10;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1525,7 +1506,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components4;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1536,7 +1516,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components5;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1547,7 +1526,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components10;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1558,7 +1536,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components5;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1569,7 +1546,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components10;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1580,7 +1556,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components4;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1591,7 +1566,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components11;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1602,7 +1576,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components7;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1613,7 +1586,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components11;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1624,7 +1596,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components7;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1635,7 +1606,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components3;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1646,7 +1616,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components3;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1657,7 +1626,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components10;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1674,7 +1642,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components4;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1685,7 +1652,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components4;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1696,7 +1662,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components5;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1707,7 +1672,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components10;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1724,7 +1688,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components4;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1735,7 +1698,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components5;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1746,7 +1708,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components10;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1757,7 +1718,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components4;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1768,7 +1728,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components11;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1779,7 +1738,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components7;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1790,7 +1748,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components11;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1801,7 +1758,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components7;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
   ];

@@ -1,4 +1,4 @@
-# One translation unit -> one object file. Its inputs are that file, the headers it can see, its flags and its
+# One translation unit -> one object file. Its inputs are that file, the headers it reaches, its flags and its
 # toolchain: nothing else, so nothing else makes it compile again.
 { run }:
 {
@@ -11,8 +11,10 @@
   # The file, as a store path, and its path in the kernel's folder, which is also where it lies when compiled.
   file,
   source,
-  # A tree of the headers that it can see, laid out like the kernel's folder.
+  # A tree of the headers that it reaches, laid out like the kernel's folder.
   headers,
+  # A file that says what these include: from sources.nix.
+  includes,
   # Folders of the kernel that are searched for headers.
   include,
   # Flags in the order in which the driver gets them. They hold no store path.
@@ -40,9 +42,11 @@ run {
     source
     headers
     include
+    includes
     flags
     ;
   script = ./compile.sh;
+  includesScript = ./includes.sh;
   needsShell = driver == "nvcc";
   tools = present [
     toolchain.host.bin

@@ -6,21 +6,22 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::Serialize;
 
 use super::device::DeviceArch;
-use super::headers::Headers;
-use super::{Namespace, PlanError, device, flags};
+use super::search::{Search, folders};
+use super::{Namespace, device, flags};
 use crate::kernel::{Backend, Kernel, Language, Section, SectionBackend};
 use crate::matrix::clang;
 use crate::matrix::{Row, Table, Variant};
 
-/// Units that see the same headers.
+/// Units that search the same folders for headers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Component {
     /// The framework's name for the binding, else the section's.
     pub name: String,
     /// Folders searched for headers, in order.
     pub include: Vec<String>,
-    /// Every header that its units can see, sorted.
-    pub headers: Vec<String>,
+    /// Every header that its units reach.
+    #[serde(skip)]
+    pub headers: BTreeSet<String>,
     pub units: Vec<UnitGroup>,
     /// Architectures of its device code, in order.
     #[serde(skip)]
@@ -102,15 +103,15 @@ pub(super) fn components(
     variant: &Variant,
     row: &Row,
     table: &Table,
-    headers: &Headers,
+    searches: &[Search],
     notes: &mut Vec<String>,
-) -> Result<Vec<Component>, PlanError> {
+) -> Vec<Component> {
     let context = Context {
         kernel,
         variant,
         row,
         table,
-        headers,
+        searches,
     };
     let mut components = Vec::new();
     let active: Vec<_> = kernel
@@ -152,7 +153,7 @@ pub(super) fn components(
             ..Own::default()
         },
         all.into_iter().collect(),
-    )?);
+    ));
     for (section, archs, device_flags) in sections {
         components.push(context.component(
             &section.name,
@@ -164,9 +165,9 @@ pub(super) fn components(
                 sycl: row.backend == Backend::Xpu,
             },
             archs,
-        )?);
+        ));
     }
-    Ok(components)
+    components
 }
 
 struct Context<'a> {
@@ -174,7 +175,7 @@ struct Context<'a> {
     variant: &'a Variant,
     row: &'a Row,
     table: &'a Table,
-    headers: &'a Headers,
+    searches: &'a [Search],
 }
 
 /// What build.toml adds to the flags of a component.
@@ -196,22 +197,17 @@ impl Context<'_> {
         units: impl Iterator<Item = (&'a Utf8Path, Language)>,
         own: &Own<'_>,
         archs: Vec<DeviceArch>,
-    ) -> Result<Component, PlanError> {
-        let mut include = include.to_vec();
-        // Authors rely on it: the reference's CMake project always searches this folder.
-        let csrc = Utf8PathBuf::from("csrc");
-        if self.kernel.root.join(&csrc).is_dir() && !include.contains(&csrc) {
-            include.push(csrc);
-        }
-        let visible = self.headers.visible(&include)?;
-        let mut of_headers = Namespace::None;
-        for header in &visible {
-            of_headers = of_headers.max(self.headers.namespace(header)?);
-        }
-
+    ) -> Component {
+        let include = folders(self.kernel, include);
+        let include: Vec<String> = include.iter().map(ToString::to_string).collect();
+        let mut searches = self.searches.iter();
+        let search = searches.find(|search| search.include == include);
+        let mut headers = BTreeSet::new();
         let mut groups: BTreeMap<(Driver, Namespace), UnitGroup> = BTreeMap::new();
         for (source, language) in units {
-            let namespace = self.headers.namespace(source)?.max(of_headers);
+            let reach = search.and_then(|search| search.reach(source));
+            let namespace = reach.map_or(Namespace::None, |reach| reach.namespace);
+            headers.extend(reach.iter().flat_map(|reach| reach.headers.iter().cloned()));
             let driver = Driver::of(self.row, language);
             let group = groups.entry((driver, namespace)).or_insert_with(|| {
                 let flags = self.flags(driver, own, &archs);
@@ -224,13 +220,13 @@ impl Context<'_> {
             });
             group.sources.push(source.to_string());
         }
-        Ok(Component {
+        Component {
             name: name.to_owned(),
-            include: include.into_iter().map(Utf8PathBuf::into_string).collect(),
-            headers: visible.into_iter().map(Utf8PathBuf::into_string).collect(),
+            include,
+            headers,
             units: groups.into_values().collect(),
             archs,
-        })
+        }
     }
 
     /// A section's flags for its device code, as the compiler of the variant takes them. The matrix leaves out variants
