@@ -13,7 +13,7 @@ use kernel_builder::matrix::{Matrix, matrix, table};
 use kernel_builder::pins::{Family, Pin};
 use kernel_builder::plan::id::Identity;
 use kernel_builder::plan::{
-    Driver, Namespace, NoarchPlan, Plan, PlanError, UnitGroup, VariantPlan, plan,
+    Driver, File, Namespace, NoarchPlan, Plan, PlanError, UnitGroup, VariantPlan, plan,
 };
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
@@ -602,6 +602,138 @@ fn headers_that_are_links_are_refused() {
         let error = try_plan(&sample).expect_err(include);
         assert!(matches!(error, PlanError::Link { path } if path == "csrc/linked"));
     }
+}
+
+/// A unit that reaches nothing of torch is the same for all of its releases: nothing that differs between them may reach
+/// its flags.
+#[test]
+fn units_without_torch_know_nothing_of_its_release() {
+    let section = "\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"csrc/gpu.cu\", \"csrc/host.cpp\"]\n\
+                   cxx-flags = [\"-DMINE\"]\n";
+    let sample = Sample::new(
+        &format!("{CUDA}{section}"),
+        &[
+            ("csrc/gpu.cu", "#include <cuda_fp16.h>\n"),
+            ("csrc/host.cpp", "#include <vector>\n#include \"maybe.h\"\n"),
+            ("csrc/maybe.h", ""),
+        ],
+    );
+    // Of two releases that differ in their C++ standard, for one toolkit.
+    let gpu = || {
+        let kernel = sample.kernel();
+        let matrix = matrix(&kernel, table());
+        let plan = plan(&kernel, &matrix, table()).expect("a plan");
+        ["torch211", "torch213"].map(|release| {
+            let name = format!("{release}-cxx11-cu130-x86_64-linux");
+            let mut variants = plan.variants.iter();
+            let variant = variants.find(|variant| variant.variant == name);
+            groups(variant.expect("a variant"), "gpu").to_vec()
+        })
+    };
+    let json = |groups: &[UnitGroup]| serde_json::to_value(groups).expect("JSON");
+    let [old, new] = gpu();
+    assert_eq!(json(&old), json(&new));
+    assert!(old.iter().all(|group| !group.framework && !group.is_slow()));
+    let host = &old[0].flags;
+    for flag in ["-DCUDA_KERNEL", "-DUSE_CUDA=1", "-DMINE", "-std=gnu++17"] {
+        assert!(host.iter().any(|found| found == flag), "{flag}: {host:?}");
+    }
+    assert!(
+        !host.iter().any(|flag| flag.contains("USE_RPC")),
+        "{host:?}"
+    );
+
+    for (text, torch) in [
+        ("#include <torch/all.h>", true),
+        ("#include <ATen/ATen.h>", true),
+        ("#include <c10/cuda/CUDAStream.h>", true),
+        ("#include <Python.h>", true),
+        ("#include \"registration.h\"", true),
+        ("#ifdef USE_RPC", true),
+        ("#include COMPUTED", true),
+        ("#include <cub/cub.cuh>", false),
+        ("// torch/all.h", false),
+    ] {
+        sample.write("csrc/maybe.h", text);
+        let [old, new] = gpu();
+        assert_eq!(old[0].framework, torch, "{text}");
+        assert_eq!(json(&old[..1]) != json(&new[..1]), torch, "{text}");
+        // The other unit does not include it.
+        assert_eq!(json(&old[1..]), json(&new[1..]), "{text}");
+    }
+    sample.write("csrc/gpu.cu", "#include <torch/all.h>\n");
+    let slow = gpu()[0].iter().filter(|group| group.is_slow()).count();
+    assert_eq!(slow, 1);
+}
+
+/// A build refuses files that the plan does not know, by the same digests.
+#[test]
+fn rust_and_the_shell_compute_the_same_digests() {
+    let texts = [
+        "",
+        "\n",
+        "#include \"a.h\"",
+        "#include \"a.h\"\r\n\r\n",
+        "#inc\\\nlude \"a.h\"\n#include \\ \t\r\n <b.h>\n",
+        "// a \\\\\n\n#include <c>\n\\",
+        "int x; /* #include */ // ends in \\\n #include <d>  \t\r\u{c}\nint include;\n",
+        "%:import <e>\n#  if __has_include(<f>)\nasm(\".incbin \\\"g\\\"\");\n#pragma once",
+        "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)\n#ifdef USE_RPC\nPy_LIMITED_API\nTORCH_LIBRARY_EXPAND\n",
+        "\u{e4} # \u{2028} include \u{a0}\n#embed \u{1f980}\\",
+    ];
+    let source = |at: usize| format!("csrc/a {at}=$.cpp");
+    let files: Vec<_> = texts.iter().enumerate().collect();
+    let files: Vec<(String, &str)> = files
+        .iter()
+        .map(|(at, text)| (source(*at), **text))
+        .collect();
+    let list: Vec<String> = files.iter().map(|file| string(&file.0)).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&**path, *text)).collect();
+    let sample = Sample::new(
+        &format!(
+            "{CUDA}\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [{}]\n",
+            list.join(", ").replace("\\$", "$")
+        ),
+        &files,
+    );
+    let (plan, _) = only(&sample);
+    let root = sample.kernel().root;
+    let recorded = |wrong: &str| {
+        let files = &plan.searches[0].files;
+        assert!(files.len() >= texts.len(), "{files:?}");
+        let line = |(path, file): (&String, &File)| match path == wrong {
+            true => format!("0000000000000000 {path}\n"),
+            false => format!("{} {path}\n", file.digest),
+        };
+        files.iter().map(line).collect::<String>()
+    };
+    let check = |wrong: &str| {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let list = dir.path().join("list");
+        std::fs::write(&list, recorded(wrong)).expect("written");
+        let work = dir.path().join("kernel");
+        let copied = std::process::Command::new("cp")
+            .arg("-r")
+            .arg(&root)
+            .arg(&work)
+            .status();
+        assert!(copied.expect("cp").success());
+        let output = std::process::Command::new("bash")
+            .args(["-euo", "pipefail", "-c"])
+            .arg("fail() { printf '%s\n' \"$*\" && exit 1; }; . \"$0\"")
+            .arg(format!("{REPOSITORY}/nix/kernel/includes.sh"))
+            .current_dir(work)
+            .env("includes", list)
+            .output()
+            .expect("bash");
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    };
+    assert_eq!(check(""), "");
+    let words = check(&source(3));
+    assert!(
+        words.starts_with(&source(3)) && words.contains("kernel-builder generate"),
+        "{words}"
+    );
 }
 
 /// Units that know the op namespace compile again with every change of the kernel; the others do not.

@@ -36,7 +36,7 @@ let
             includes = [ ];
           };
           "torch-ext/torch_binding.cpp" = {
-            digest = "6563006f4d96f3ec";
+            digest = "c9a26d1f1ddb7e8a";
             includes = [
               "csrc/img2gray.h"
               "torch-ext/torch_binding.h"
@@ -68,6 +68,7 @@ let
       {
         driver = "g++";
         namespace = "linked";
+        framework = true;
         flags = [
           "-DCUDA_KERNEL"
           "-DPy_LIMITED_API=3"
@@ -87,47 +88,43 @@ let
       }
     ];
   };
+  component2 = {
+    name = "img2gray";
+    include = [ "csrc" ];
+    units = [
+      {
+        driver = "clang";
+        namespace = "none";
+        framework = false;
+        flags = [
+          "-DCUDA_KERNEL"
+          "-DUSE_CUDA=1"
+          "-DONNX_NAMESPACE=onnx_c2"
+          "-DENABLE_FP8"
+          "-O3"
+          "-DNDEBUG"
+          "-fPIC"
+          "-Wno-unknown-cuda-version"
+          "-Wno-unknown-warning-option"
+          "-std=c++17"
+          "--no-cuda-include-ptx=all"
+          "--cuda-gpu-arch=sm_70"
+          "--cuda-gpu-arch=sm_72"
+          "--cuda-gpu-arch=sm_75"
+          "--cuda-gpu-arch=sm_80"
+          "--cuda-gpu-arch=sm_86"
+          "--cuda-gpu-arch=sm_87"
+          "--cuda-gpu-arch=sm_89"
+          "--cuda-gpu-arch=sm_90"
+          "--cuda-include-ptx=sm_90"
+        ];
+        sources = [ "csrc/img2gray.cu" ];
+      }
+    ];
+  };
   components1 = [
     component1
-    {
-      name = "img2gray";
-      include = [ "csrc" ];
-      units = [
-        {
-          driver = "clang";
-          namespace = "none";
-          flags = [
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-DENABLE_FP8"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-std=c++17"
-            "--no-cuda-include-ptx=all"
-            "--cuda-gpu-arch=sm_70"
-            "--cuda-gpu-arch=sm_72"
-            "--cuda-gpu-arch=sm_75"
-            "--cuda-gpu-arch=sm_80"
-            "--cuda-gpu-arch=sm_86"
-            "--cuda-gpu-arch=sm_87"
-            "--cuda-gpu-arch=sm_89"
-            "--cuda-gpu-arch=sm_90"
-            "--cuda-include-ptx=sm_90"
-          ];
-          sources = [ "csrc/img2gray.cu" ];
-        }
-      ];
-    }
+    component2
   ];
   link1 = {
     driver = "g++";
@@ -174,50 +171,46 @@ let
       ];
     };
   };
+  component3 = {
+    name = "img2gray";
+    include = [ "csrc" ];
+    units = [
+      {
+        driver = "clang";
+        namespace = "none";
+        framework = false;
+        flags = [
+          "-DCUDA_KERNEL"
+          "-DUSE_CUDA=1"
+          "-DONNX_NAMESPACE=onnx_c2"
+          "-DENABLE_FP8"
+          "-O3"
+          "-DNDEBUG"
+          "-fPIC"
+          "-Wno-unknown-cuda-version"
+          "-Wno-unknown-warning-option"
+          "-std=c++17"
+          "--no-cuda-include-ptx=all"
+          "--cuda-gpu-arch=sm_70"
+          "--cuda-gpu-arch=sm_72"
+          "--cuda-gpu-arch=sm_75"
+          "--cuda-gpu-arch=sm_80"
+          "--cuda-gpu-arch=sm_86"
+          "--cuda-gpu-arch=sm_87"
+          "--cuda-gpu-arch=sm_89"
+          "--cuda-gpu-arch=sm_90"
+          "--cuda-gpu-arch=sm_100"
+          "--cuda-gpu-arch=sm_101"
+          "--cuda-gpu-arch=sm_120"
+          "--cuda-include-ptx=sm_120"
+        ];
+        sources = [ "csrc/img2gray.cu" ];
+      }
+    ];
+  };
   components2 = [
     component1
-    {
-      name = "img2gray";
-      include = [ "csrc" ];
-      units = [
-        {
-          driver = "clang";
-          namespace = "none";
-          flags = [
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-DENABLE_FP8"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-std=c++17"
-            "--no-cuda-include-ptx=all"
-            "--cuda-gpu-arch=sm_70"
-            "--cuda-gpu-arch=sm_72"
-            "--cuda-gpu-arch=sm_75"
-            "--cuda-gpu-arch=sm_80"
-            "--cuda-gpu-arch=sm_86"
-            "--cuda-gpu-arch=sm_87"
-            "--cuda-gpu-arch=sm_89"
-            "--cuda-gpu-arch=sm_90"
-            "--cuda-gpu-arch=sm_100"
-            "--cuda-gpu-arch=sm_101"
-            "--cuda-gpu-arch=sm_120"
-            "--cuda-include-ptx=sm_120"
-          ];
-          sources = [ "csrc/img2gray.cu" ];
-        }
-      ];
-    }
+    component3
   ];
   metadata2 = {
     name = "img2gray";
@@ -243,13 +236,14 @@ let
       ];
     };
   };
-  component2 = {
+  component4 = {
     name = "torch";
     include = [ "csrc" ];
     units = [
       {
         driver = "g++";
         namespace = "linked";
+        framework = true;
         flags = [
           "-DCUDA_KERNEL"
           "-DPy_LIMITED_API=3"
@@ -271,50 +265,8 @@ let
     ];
   };
   components3 = [
-    component2
-    {
-      name = "img2gray";
-      include = [ "csrc" ];
-      units = [
-        {
-          driver = "clang";
-          namespace = "none";
-          flags = [
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_NVSHMEM"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-DENABLE_FP8"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-std=c++17"
-            "--no-cuda-include-ptx=all"
-            "--cuda-gpu-arch=sm_70"
-            "--cuda-gpu-arch=sm_72"
-            "--cuda-gpu-arch=sm_75"
-            "--cuda-gpu-arch=sm_80"
-            "--cuda-gpu-arch=sm_86"
-            "--cuda-gpu-arch=sm_87"
-            "--cuda-gpu-arch=sm_89"
-            "--cuda-gpu-arch=sm_90"
-            "--cuda-gpu-arch=sm_100"
-            "--cuda-gpu-arch=sm_101"
-            "--cuda-gpu-arch=sm_120"
-            "--cuda-include-ptx=sm_120"
-          ];
-          sources = [ "csrc/img2gray.cu" ];
-        }
-      ];
-    }
+    component4
+    component3
   ];
   toolchain1 = {
     cuda = "cuda-13.0";
@@ -322,63 +274,58 @@ let
     python = "python-3.11";
     torch = "torch-2.11.0";
   };
+  component5 = {
+    name = "img2gray";
+    include = [ "csrc" ];
+    units = [
+      {
+        driver = "nvcc";
+        namespace = "none";
+        framework = false;
+        flags = [
+          "-forward-unknown-to-host-compiler"
+          "-DCUDA_KERNEL"
+          "-DUSE_CUDA=1"
+          "-DONNX_NAMESPACE=onnx_c2"
+          "-Xcudafe"
+          "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
+          "--expt-relaxed-constexpr"
+          "--expt-extended-lambda"
+          "-O3"
+          "-DNDEBUG"
+          "-Xcompiler=-fPIC,-fno-gnu-unique"
+          "-std=c++17"
+          "-DENABLE_FP8"
+          "-gencode"
+          "arch=compute_75,code=sm_75"
+          "-gencode"
+          "arch=compute_80,code=sm_80"
+          "-gencode"
+          "arch=compute_86,code=sm_86"
+          "-gencode"
+          "arch=compute_87,code=sm_87"
+          "-gencode"
+          "arch=compute_89,code=sm_89"
+          "-gencode"
+          "arch=compute_90,code=sm_90"
+          "-gencode"
+          "arch=compute_100,code=sm_100"
+          "-gencode"
+          "arch=compute_110,code=sm_110"
+          "-gencode"
+          "arch=compute_120,code=sm_120"
+          "-gencode"
+          "arch=compute_121,code=sm_121"
+          "-gencode"
+          "arch=compute_121,code=compute_121"
+        ];
+        sources = [ "csrc/img2gray.cu" ];
+      }
+    ];
+  };
   components4 = [
-    component2
-    {
-      name = "img2gray";
-      include = [ "csrc" ];
-      units = [
-        {
-          driver = "nvcc";
-          namespace = "none";
-          flags = [
-            "-forward-unknown-to-host-compiler"
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_NVSHMEM"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-Xcudafe"
-            "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
-            "--expt-relaxed-constexpr"
-            "--expt-extended-lambda"
-            "-O3"
-            "-DNDEBUG"
-            "-Xcompiler=-fPIC,-fno-gnu-unique"
-            "-std=c++17"
-            "-DENABLE_FP8"
-            "-gencode"
-            "arch=compute_75,code=sm_75"
-            "-gencode"
-            "arch=compute_80,code=sm_80"
-            "-gencode"
-            "arch=compute_86,code=sm_86"
-            "-gencode"
-            "arch=compute_87,code=sm_87"
-            "-gencode"
-            "arch=compute_89,code=sm_89"
-            "-gencode"
-            "arch=compute_90,code=sm_90"
-            "-gencode"
-            "arch=compute_100,code=sm_100"
-            "-gencode"
-            "arch=compute_110,code=sm_110"
-            "-gencode"
-            "arch=compute_120,code=sm_120"
-            "-gencode"
-            "arch=compute_121,code=sm_121"
-            "-gencode"
-            "arch=compute_121,code=compute_121"
-          ];
-          sources = [ "csrc/img2gray.cu" ];
-        }
-      ];
-    }
+    component4
+    component5
   ];
   metadata3 = {
     name = "img2gray";
@@ -409,13 +356,14 @@ let
     python = "python-3.11";
     torch = "torch-2.12.1";
   };
-  component3 = {
+  component6 = {
     name = "torch";
     include = [ "csrc" ];
     units = [
       {
         driver = "g++";
         namespace = "linked";
+        framework = true;
         flags = [
           "-DCUDA_KERNEL"
           "-DPy_LIMITED_API=3"
@@ -437,7 +385,29 @@ let
     ];
   };
   components5 = [
-    component3
+    component6
+    component5
+  ];
+  toolchain3 = {
+    cuda = "cuda-13.0";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.13.0";
+  };
+  toolchain4 = {
+    cuda = "cuda-13.0";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.14.1";
+  };
+  toolchain5 = {
+    cuda = "cuda-13.2";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.15.0";
+  };
+  components6 = [
+    component6
     {
       name = "img2gray";
       include = [ "csrc" ];
@@ -445,17 +415,11 @@ let
         {
           driver = "nvcc";
           namespace = "none";
+          framework = false;
           flags = [
             "-forward-unknown-to-host-compiler"
             "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
             "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_NVSHMEM"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
             "-DONNX_NAMESPACE=onnx_c2"
             "-Xcudafe"
             "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
@@ -494,24 +458,6 @@ let
       ];
     }
   ];
-  toolchain3 = {
-    cuda = "cuda-13.0";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.13.0";
-  };
-  toolchain4 = {
-    cuda = "cuda-13.0";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.14.1";
-  };
-  toolchain5 = {
-    cuda = "cuda-13.2";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.15.0";
-  };
   toolchain6 = {
     clang = "clang-22";
     cuda = "cuda-12.8";
@@ -533,48 +479,9 @@ let
     python = "python-3.11";
     torch = "torch-2.9.0-cu126";
   };
-  components6 = [
+  components7 = [
+    component4
     component2
-    {
-      name = "img2gray";
-      include = [ "csrc" ];
-      units = [
-        {
-          driver = "clang";
-          namespace = "none";
-          flags = [
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_NVSHMEM"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-DENABLE_FP8"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-std=c++17"
-            "--no-cuda-include-ptx=all"
-            "--cuda-gpu-arch=sm_70"
-            "--cuda-gpu-arch=sm_72"
-            "--cuda-gpu-arch=sm_75"
-            "--cuda-gpu-arch=sm_80"
-            "--cuda-gpu-arch=sm_86"
-            "--cuda-gpu-arch=sm_87"
-            "--cuda-gpu-arch=sm_89"
-            "--cuda-gpu-arch=sm_90"
-            "--cuda-include-ptx=sm_90"
-          ];
-          sources = [ "csrc/img2gray.cu" ];
-        }
-      ];
-    }
   ];
   toolchain9 = {
     clang = "clang-22";
@@ -623,48 +530,9 @@ let
     python = "python-3.11";
     torch = "torch-2.12.0-cu126";
   };
-  components7 = [
-    component3
-    {
-      name = "img2gray";
-      include = [ "csrc" ];
-      units = [
-        {
-          driver = "clang";
-          namespace = "none";
-          flags = [
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_NVSHMEM"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-DENABLE_FP8"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-std=c++20"
-            "--no-cuda-include-ptx=all"
-            "--cuda-gpu-arch=sm_70"
-            "--cuda-gpu-arch=sm_72"
-            "--cuda-gpu-arch=sm_75"
-            "--cuda-gpu-arch=sm_80"
-            "--cuda-gpu-arch=sm_86"
-            "--cuda-gpu-arch=sm_87"
-            "--cuda-gpu-arch=sm_89"
-            "--cuda-gpu-arch=sm_90"
-            "--cuda-include-ptx=sm_90"
-          ];
-          sources = [ "csrc/img2gray.cu" ];
-        }
-      ];
-    }
+  components8 = [
+    component6
+    component2
   ];
   toolchain16 = {
     cuda = "cuda-13.2";
@@ -802,7 +670,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain5;
       id = id1;
-      components = components5;
+      components = components6;
       link = link1;
       metadata = metadata3;
     })
@@ -852,7 +720,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain5;
       id = id1;
-      components = components5;
+      components = components6;
       link = link1;
       metadata = metadata3;
     })
@@ -914,7 +782,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain8;
       id = id1;
-      components = components6;
+      components = components7;
       link = link1;
       metadata = metadata1;
     })
@@ -944,7 +812,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain11;
       id = id1;
-      components = components6;
+      components = components7;
       link = link1;
       metadata = metadata1;
     })
@@ -964,7 +832,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain13;
       id = id1;
-      components = components6;
+      components = components7;
       link = link1;
       metadata = metadata1;
     })
@@ -984,7 +852,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain15;
       id = id1;
-      components = components7;
+      components = components8;
       link = link1;
       metadata = metadata1;
     })
@@ -994,7 +862,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain16;
       id = id1;
-      components = components5;
+      components = components6;
       link = link1;
       metadata = metadata3;
     })
@@ -1004,7 +872,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain17;
       id = id1;
-      components = components7;
+      components = components8;
       link = link1;
       metadata = metadata1;
     })
@@ -1014,7 +882,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain18;
       id = id1;
-      components = components5;
+      components = components6;
       link = link1;
       metadata = metadata3;
     })
@@ -1044,7 +912,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain8;
       id = id1;
-      components = components6;
+      components = components7;
       link = link1;
       metadata = metadata1;
     })
@@ -1090,7 +958,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain11;
       id = id1;
-      components = components6;
+      components = components7;
       link = link1;
       metadata = metadata1;
     })
@@ -1126,7 +994,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain13;
       id = id1;
-      components = components6;
+      components = components7;
       link = link1;
       metadata = metadata1;
     })
@@ -1146,7 +1014,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain15;
       id = id1;
-      components = components7;
+      components = components8;
       link = link1;
       metadata = metadata1;
     })
@@ -1156,7 +1024,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain16;
       id = id1;
-      components = components5;
+      components = components6;
       link = link1;
       metadata = metadata3;
     })
@@ -1166,7 +1034,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain17;
       id = id1;
-      components = components7;
+      components = components8;
       link = link1;
       metadata = metadata1;
     })
@@ -1176,7 +1044,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain18;
       id = id1;
-      components = components5;
+      components = components6;
       link = link1;
       metadata = metadata3;
     })

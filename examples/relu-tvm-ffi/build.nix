@@ -77,6 +77,7 @@ let
         {
           driver = "g++";
           namespace = "none";
+          framework = true;
           flags = flags1;
           sources = [ "tvm-ffi-ext/binding.cpp" ];
         }
@@ -89,6 +90,7 @@ let
         {
           driver = "g++";
           namespace = "none";
+          framework = false;
           flags = flags1;
           sources = [ "csrc/relu_cpu.cpp" ];
         }
@@ -139,6 +141,7 @@ let
       {
         driver = "g++";
         namespace = "none";
+        framework = true;
         flags = [
           "-DCUDA_KERNEL"
           "-O3"
@@ -179,6 +182,7 @@ let
         {
           driver = "nvcc";
           namespace = "none";
+          framework = false;
           flags = [
             "-forward-unknown-to-host-compiler"
             "-DCUDA_KERNEL"
@@ -301,6 +305,7 @@ kernelBuilder.kernel {
             {
               driver = "clang";
               namespace = "none";
+              framework = false;
               flags = [
                 "-DCUDA_KERNEL"
                 "-O3"
@@ -368,6 +373,7 @@ kernelBuilder.kernel {
             {
               driver = "clang";
               namespace = "none";
+              framework = false;
               flags = [
                 "-DCUDA_KERNEL"
                 "-O3"
@@ -488,6 +494,7 @@ kernelBuilder.kernel {
             {
               driver = "apple-clang++";
               namespace = "none";
+              framework = true;
               flags = flags2;
               sources = [ "tvm-ffi-ext/binding.cpp" ];
             }
@@ -500,6 +507,7 @@ kernelBuilder.kernel {
             {
               driver = "apple-clang++";
               namespace = "none";
+              framework = false;
               flags = flags2;
               sources = [ "csrc/relu_cpu.cpp" ];
             }

@@ -36,7 +36,7 @@ let
             includes = [ ];
           };
           "torch-ext/torch_binding.cpp" = {
-            digest = "7af504e242ca142d";
+            digest = "abea7ed21a1fde24";
             includes = [
               "csrc/relu_cuda.h"
               "torch-ext/torch_binding.h"
@@ -103,6 +103,7 @@ let
         {
           driver = "g++";
           namespace = "linked";
+          framework = true;
           flags = flags1;
           sources = [ "torch-ext/torch_binding.cpp" ];
         }
@@ -118,6 +119,7 @@ let
         {
           driver = "g++";
           namespace = "none";
+          framework = true;
           flags = flags1;
           sources = [ "csrc/relu_cpu.cpp" ];
         }
@@ -174,6 +176,7 @@ let
       {
         driver = "g++";
         namespace = "linked";
+        framework = true;
         flags = [
           "-DCUDA_KERNEL"
           "-DPy_LIMITED_API=3"
@@ -193,47 +196,43 @@ let
       }
     ];
   };
+  component2 = {
+    name = "relu_cuda";
+    include = [ "csrc" ];
+    units = [
+      {
+        driver = "clang";
+        namespace = "none";
+        framework = false;
+        flags = [
+          "-DCUDA_KERNEL"
+          "-DUSE_CUDA=1"
+          "-DONNX_NAMESPACE=onnx_c2"
+          "-DENABLE_FP8"
+          "-O3"
+          "-DNDEBUG"
+          "-fPIC"
+          "-Wno-unknown-cuda-version"
+          "-Wno-unknown-warning-option"
+          "-std=c++17"
+          "--no-cuda-include-ptx=all"
+          "--cuda-gpu-arch=sm_70"
+          "--cuda-gpu-arch=sm_72"
+          "--cuda-gpu-arch=sm_75"
+          "--cuda-gpu-arch=sm_80"
+          "--cuda-gpu-arch=sm_86"
+          "--cuda-gpu-arch=sm_87"
+          "--cuda-gpu-arch=sm_89"
+          "--cuda-gpu-arch=sm_90"
+          "--cuda-include-ptx=sm_90"
+        ];
+        sources = [ "csrc/relu_cuda.cu" ];
+      }
+    ];
+  };
   components2 = [
     component1
-    {
-      name = "relu_cuda";
-      include = [ "csrc" ];
-      units = [
-        {
-          driver = "clang";
-          namespace = "none";
-          flags = [
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-DENABLE_FP8"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-std=c++17"
-            "--no-cuda-include-ptx=all"
-            "--cuda-gpu-arch=sm_70"
-            "--cuda-gpu-arch=sm_72"
-            "--cuda-gpu-arch=sm_75"
-            "--cuda-gpu-arch=sm_80"
-            "--cuda-gpu-arch=sm_86"
-            "--cuda-gpu-arch=sm_87"
-            "--cuda-gpu-arch=sm_89"
-            "--cuda-gpu-arch=sm_90"
-            "--cuda-include-ptx=sm_90"
-          ];
-          sources = [ "csrc/relu_cuda.cu" ];
-        }
-      ];
-    }
+    component2
   ];
   link2 = {
     driver = "g++";
@@ -280,50 +279,46 @@ let
     python = "python-3.11";
     torch = "torch-2.8.0";
   };
+  component3 = {
+    name = "relu_cuda";
+    include = [ "csrc" ];
+    units = [
+      {
+        driver = "clang";
+        namespace = "none";
+        framework = false;
+        flags = [
+          "-DCUDA_KERNEL"
+          "-DUSE_CUDA=1"
+          "-DONNX_NAMESPACE=onnx_c2"
+          "-DENABLE_FP8"
+          "-O3"
+          "-DNDEBUG"
+          "-fPIC"
+          "-Wno-unknown-cuda-version"
+          "-Wno-unknown-warning-option"
+          "-std=c++17"
+          "--no-cuda-include-ptx=all"
+          "--cuda-gpu-arch=sm_70"
+          "--cuda-gpu-arch=sm_72"
+          "--cuda-gpu-arch=sm_75"
+          "--cuda-gpu-arch=sm_80"
+          "--cuda-gpu-arch=sm_86"
+          "--cuda-gpu-arch=sm_87"
+          "--cuda-gpu-arch=sm_89"
+          "--cuda-gpu-arch=sm_90"
+          "--cuda-gpu-arch=sm_100"
+          "--cuda-gpu-arch=sm_101"
+          "--cuda-gpu-arch=sm_120"
+          "--cuda-include-ptx=sm_120"
+        ];
+        sources = [ "csrc/relu_cuda.cu" ];
+      }
+    ];
+  };
   components3 = [
     component1
-    {
-      name = "relu_cuda";
-      include = [ "csrc" ];
-      units = [
-        {
-          driver = "clang";
-          namespace = "none";
-          flags = [
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-DENABLE_FP8"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-std=c++17"
-            "--no-cuda-include-ptx=all"
-            "--cuda-gpu-arch=sm_70"
-            "--cuda-gpu-arch=sm_72"
-            "--cuda-gpu-arch=sm_75"
-            "--cuda-gpu-arch=sm_80"
-            "--cuda-gpu-arch=sm_86"
-            "--cuda-gpu-arch=sm_87"
-            "--cuda-gpu-arch=sm_89"
-            "--cuda-gpu-arch=sm_90"
-            "--cuda-gpu-arch=sm_100"
-            "--cuda-gpu-arch=sm_101"
-            "--cuda-gpu-arch=sm_120"
-            "--cuda-include-ptx=sm_120"
-          ];
-          sources = [ "csrc/relu_cuda.cu" ];
-        }
-      ];
-    }
+    component3
   ];
   metadata3 = {
     name = "relu";
@@ -354,13 +349,14 @@ let
     python = "python-3.11";
     torch = "torch-2.9.1";
   };
-  component2 = {
+  component4 = {
     name = "torch";
     include = [ "csrc" ];
     units = [
       {
         driver = "g++";
         namespace = "linked";
+        framework = true;
         flags = [
           "-DCUDA_KERNEL"
           "-DPy_LIMITED_API=3"
@@ -382,50 +378,8 @@ let
     ];
   };
   components4 = [
-    component2
-    {
-      name = "relu_cuda";
-      include = [ "csrc" ];
-      units = [
-        {
-          driver = "clang";
-          namespace = "none";
-          flags = [
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_NVSHMEM"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-DENABLE_FP8"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-std=c++17"
-            "--no-cuda-include-ptx=all"
-            "--cuda-gpu-arch=sm_70"
-            "--cuda-gpu-arch=sm_72"
-            "--cuda-gpu-arch=sm_75"
-            "--cuda-gpu-arch=sm_80"
-            "--cuda-gpu-arch=sm_86"
-            "--cuda-gpu-arch=sm_87"
-            "--cuda-gpu-arch=sm_89"
-            "--cuda-gpu-arch=sm_90"
-            "--cuda-gpu-arch=sm_100"
-            "--cuda-gpu-arch=sm_101"
-            "--cuda-gpu-arch=sm_120"
-            "--cuda-include-ptx=sm_120"
-          ];
-          sources = [ "csrc/relu_cuda.cu" ];
-        }
-      ];
-    }
+    component4
+    component3
   ];
   toolchain4 = {
     host = "gcc-12";
@@ -443,63 +397,58 @@ let
     python = "python-3.11";
     torch = "torch-2.11.0";
   };
+  component5 = {
+    name = "relu_cuda";
+    include = [ "csrc" ];
+    units = [
+      {
+        driver = "nvcc";
+        namespace = "none";
+        framework = false;
+        flags = [
+          "-forward-unknown-to-host-compiler"
+          "-DCUDA_KERNEL"
+          "-DUSE_CUDA=1"
+          "-DONNX_NAMESPACE=onnx_c2"
+          "-Xcudafe"
+          "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
+          "--expt-relaxed-constexpr"
+          "--expt-extended-lambda"
+          "-O3"
+          "-DNDEBUG"
+          "-Xcompiler=-fPIC,-fno-gnu-unique"
+          "-std=c++17"
+          "-DENABLE_FP8"
+          "-gencode"
+          "arch=compute_75,code=sm_75"
+          "-gencode"
+          "arch=compute_80,code=sm_80"
+          "-gencode"
+          "arch=compute_86,code=sm_86"
+          "-gencode"
+          "arch=compute_87,code=sm_87"
+          "-gencode"
+          "arch=compute_89,code=sm_89"
+          "-gencode"
+          "arch=compute_90,code=sm_90"
+          "-gencode"
+          "arch=compute_100,code=sm_100"
+          "-gencode"
+          "arch=compute_110,code=sm_110"
+          "-gencode"
+          "arch=compute_120,code=sm_120"
+          "-gencode"
+          "arch=compute_121,code=sm_121"
+          "-gencode"
+          "arch=compute_121,code=compute_121"
+        ];
+        sources = [ "csrc/relu_cuda.cu" ];
+      }
+    ];
+  };
   components5 = [
-    component2
-    {
-      name = "relu_cuda";
-      include = [ "csrc" ];
-      units = [
-        {
-          driver = "nvcc";
-          namespace = "none";
-          flags = [
-            "-forward-unknown-to-host-compiler"
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_NVSHMEM"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-Xcudafe"
-            "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
-            "--expt-relaxed-constexpr"
-            "--expt-extended-lambda"
-            "-O3"
-            "-DNDEBUG"
-            "-Xcompiler=-fPIC,-fno-gnu-unique"
-            "-std=c++17"
-            "-DENABLE_FP8"
-            "-gencode"
-            "arch=compute_75,code=sm_75"
-            "-gencode"
-            "arch=compute_80,code=sm_80"
-            "-gencode"
-            "arch=compute_86,code=sm_86"
-            "-gencode"
-            "arch=compute_87,code=sm_87"
-            "-gencode"
-            "arch=compute_89,code=sm_89"
-            "-gencode"
-            "arch=compute_90,code=sm_90"
-            "-gencode"
-            "arch=compute_100,code=sm_100"
-            "-gencode"
-            "arch=compute_110,code=sm_110"
-            "-gencode"
-            "arch=compute_120,code=sm_120"
-            "-gencode"
-            "arch=compute_121,code=sm_121"
-            "-gencode"
-            "arch=compute_121,code=compute_121"
-          ];
-          sources = [ "csrc/relu_cuda.cu" ];
-        }
-      ];
-    }
+    component4
+    component5
   ];
   metadata4 = {
     name = "relu";
@@ -550,6 +499,7 @@ let
         {
           driver = "g++";
           namespace = "linked";
+          framework = true;
           flags = flags2;
           sources = [ "torch-ext/torch_binding.cpp" ];
         }
@@ -565,6 +515,7 @@ let
         {
           driver = "g++";
           namespace = "none";
+          framework = true;
           flags = flags2;
           sources = [ "csrc/relu_cpu.cpp" ];
         }
@@ -577,13 +528,14 @@ let
     python = "python-3.11";
     torch = "torch-2.12.1";
   };
-  component3 = {
+  component6 = {
     name = "torch";
     include = [ "csrc" ];
     units = [
       {
         driver = "g++";
         namespace = "linked";
+        framework = true;
         flags = [
           "-DCUDA_KERNEL"
           "-DPy_LIMITED_API=3"
@@ -605,7 +557,44 @@ let
     ];
   };
   components7 = [
-    component3
+    component6
+    component5
+  ];
+  toolchain9 = {
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.13.0";
+  };
+  toolchain10 = {
+    cuda = "cuda-13.0";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.13.0";
+  };
+  toolchain11 = {
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.14.1";
+  };
+  toolchain12 = {
+    cuda = "cuda-13.0";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.14.1";
+  };
+  toolchain13 = {
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.15.0";
+  };
+  toolchain14 = {
+    cuda = "cuda-13.2";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.15.0";
+  };
+  components8 = [
+    component6
     {
       name = "relu_cuda";
       include = [ "csrc" ];
@@ -613,17 +602,11 @@ let
         {
           driver = "nvcc";
           namespace = "none";
+          framework = false;
           flags = [
             "-forward-unknown-to-host-compiler"
             "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
             "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_NVSHMEM"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
             "-DONNX_NAMESPACE=onnx_c2"
             "-Xcudafe"
             "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
@@ -662,39 +645,6 @@ let
       ];
     }
   ];
-  toolchain9 = {
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.13.0";
-  };
-  toolchain10 = {
-    cuda = "cuda-13.0";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.13.0";
-  };
-  toolchain11 = {
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.14.1";
-  };
-  toolchain12 = {
-    cuda = "cuda-13.0";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.14.1";
-  };
-  toolchain13 = {
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.15.0";
-  };
-  toolchain14 = {
-    cuda = "cuda-13.2";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.15.0";
-  };
   flags3 = [
     "-DCPU_KERNEL"
     "-DPy_LIMITED_API=3"
@@ -708,7 +658,7 @@ let
     "-fPIC"
     "-mmacosx-version-min=15.0"
   ];
-  components8 = [
+  components9 = [
     {
       name = "torch";
       include = [ "csrc" ];
@@ -716,6 +666,7 @@ let
         {
           driver = "apple-clang++";
           namespace = "linked";
+          framework = true;
           flags = flags3;
           sources = [ "torch-ext/torch_binding.cpp" ];
         }
@@ -731,6 +682,7 @@ let
         {
           driver = "apple-clang++";
           namespace = "none";
+          framework = true;
           flags = flags3;
           sources = [ "csrc/relu_cpu.cpp" ];
         }
@@ -766,7 +718,7 @@ let
     "-fPIC"
     "-mmacosx-version-min=15.0"
   ];
-  components9 = [
+  components10 = [
     {
       name = "torch";
       include = [ "csrc" ];
@@ -774,6 +726,7 @@ let
         {
           driver = "apple-clang++";
           namespace = "linked";
+          framework = true;
           flags = flags4;
           sources = [ "torch-ext/torch_binding.cpp" ];
         }
@@ -789,6 +742,7 @@ let
         {
           driver = "apple-clang++";
           namespace = "none";
+          framework = true;
           flags = flags4;
           sources = [ "csrc/relu_cpu.cpp" ];
         }
@@ -816,48 +770,9 @@ let
     python = "python-3.11";
     torch = "torch-2.9.0-cu126";
   };
-  components10 = [
+  components11 = [
+    component4
     component2
-    {
-      name = "relu_cuda";
-      include = [ "csrc" ];
-      units = [
-        {
-          driver = "clang";
-          namespace = "none";
-          flags = [
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_NVSHMEM"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-DENABLE_FP8"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-std=c++17"
-            "--no-cuda-include-ptx=all"
-            "--cuda-gpu-arch=sm_70"
-            "--cuda-gpu-arch=sm_72"
-            "--cuda-gpu-arch=sm_75"
-            "--cuda-gpu-arch=sm_80"
-            "--cuda-gpu-arch=sm_86"
-            "--cuda-gpu-arch=sm_87"
-            "--cuda-gpu-arch=sm_89"
-            "--cuda-gpu-arch=sm_90"
-            "--cuda-include-ptx=sm_90"
-          ];
-          sources = [ "csrc/relu_cuda.cu" ];
-        }
-      ];
-    }
   ];
   toolchain18 = {
     clang = "clang-22";
@@ -906,48 +821,9 @@ let
     python = "python-3.11";
     torch = "torch-2.12.0-cu126";
   };
-  components11 = [
-    component3
-    {
-      name = "relu_cuda";
-      include = [ "csrc" ];
-      units = [
-        {
-          driver = "clang";
-          namespace = "none";
-          flags = [
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_NVSHMEM"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-DENABLE_FP8"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-std=c++20"
-            "--no-cuda-include-ptx=all"
-            "--cuda-gpu-arch=sm_70"
-            "--cuda-gpu-arch=sm_72"
-            "--cuda-gpu-arch=sm_75"
-            "--cuda-gpu-arch=sm_80"
-            "--cuda-gpu-arch=sm_86"
-            "--cuda-gpu-arch=sm_87"
-            "--cuda-gpu-arch=sm_89"
-            "--cuda-gpu-arch=sm_90"
-            "--cuda-include-ptx=sm_90"
-          ];
-          sources = [ "csrc/relu_cuda.cu" ];
-        }
-      ];
-    }
+  components12 = [
+    component6
+    component2
   ];
   toolchain25 = {
     cuda = "cuda-13.2";
@@ -1175,7 +1051,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain14;
       id = id2;
-      components = components7;
+      components = components8;
       link = link2;
       metadata = metadata4;
     })
@@ -1315,7 +1191,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain14;
       id = id2;
-      components = components7;
+      components = components8;
       link = link2;
       metadata = metadata4;
     })
@@ -1328,7 +1204,7 @@ kernelBuilder.kernel {
         torch = "torch-2.7.1";
       };
       id = id1;
-      components = components8;
+      components = components9;
       link = link3;
       metadata = metadata1;
     })
@@ -1341,7 +1217,7 @@ kernelBuilder.kernel {
         torch = "torch-2.8.0";
       };
       id = id1;
-      components = components8;
+      components = components9;
       link = link3;
       metadata = metadata1;
     })
@@ -1354,7 +1230,7 @@ kernelBuilder.kernel {
         torch = "torch-2.9.1";
       };
       id = id1;
-      components = components8;
+      components = components9;
       link = link3;
       metadata = metadata1;
     })
@@ -1367,7 +1243,7 @@ kernelBuilder.kernel {
         torch = "torch-2.10.0";
       };
       id = id1;
-      components = components8;
+      components = components9;
       link = link3;
       metadata = metadata1;
     })
@@ -1380,7 +1256,7 @@ kernelBuilder.kernel {
         torch = "torch-2.11.0";
       };
       id = id1;
-      components = components8;
+      components = components9;
       link = link3;
       metadata = metadata1;
     })
@@ -1393,7 +1269,7 @@ kernelBuilder.kernel {
         torch = "torch-2.12.1";
       };
       id = id1;
-      components = components9;
+      components = components10;
       link = link3;
       metadata = metadata1;
     })
@@ -1406,7 +1282,7 @@ kernelBuilder.kernel {
         torch = "torch-2.13.0";
       };
       id = id1;
-      components = components9;
+      components = components10;
       link = link3;
       metadata = metadata1;
     })
@@ -1419,7 +1295,7 @@ kernelBuilder.kernel {
         torch = "torch-2.14.1";
       };
       id = id1;
-      components = components9;
+      components = components10;
       link = link3;
       metadata = metadata1;
     })
@@ -1432,7 +1308,7 @@ kernelBuilder.kernel {
         torch = "torch-2.15.0";
       };
       id = id1;
-      components = components9;
+      components = components10;
       link = link3;
       metadata = metadata1;
     })
@@ -1494,7 +1370,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain17;
       id = id2;
-      components = components10;
+      components = components11;
       link = link2;
       metadata = metadata2;
     })
@@ -1524,7 +1400,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain20;
       id = id2;
-      components = components10;
+      components = components11;
       link = link2;
       metadata = metadata2;
     })
@@ -1544,7 +1420,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain22;
       id = id2;
-      components = components10;
+      components = components11;
       link = link2;
       metadata = metadata2;
     })
@@ -1564,7 +1440,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain24;
       id = id2;
-      components = components11;
+      components = components12;
       link = link2;
       metadata = metadata2;
     })
@@ -1574,7 +1450,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain25;
       id = id2;
-      components = components7;
+      components = components8;
       link = link2;
       metadata = metadata4;
     })
@@ -1584,7 +1460,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain26;
       id = id2;
-      components = components11;
+      components = components12;
       link = link2;
       metadata = metadata2;
     })
@@ -1594,7 +1470,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain27;
       id = id2;
-      components = components7;
+      components = components8;
       link = link2;
       metadata = metadata4;
     })
@@ -1624,7 +1500,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain17;
       id = id2;
-      components = components10;
+      components = components11;
       link = link2;
       metadata = metadata2;
     })
@@ -1670,7 +1546,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain20;
       id = id2;
-      components = components10;
+      components = components11;
       link = link2;
       metadata = metadata2;
     })
@@ -1706,7 +1582,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain22;
       id = id2;
-      components = components10;
+      components = components11;
       link = link2;
       metadata = metadata2;
     })
@@ -1726,7 +1602,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain24;
       id = id2;
-      components = components11;
+      components = components12;
       link = link2;
       metadata = metadata2;
     })
@@ -1736,7 +1612,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain25;
       id = id2;
-      components = components7;
+      components = components8;
       link = link2;
       metadata = metadata4;
     })
@@ -1746,7 +1622,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain26;
       id = id2;
-      components = components11;
+      components = components12;
       link = link2;
       metadata = metadata2;
     })
@@ -1756,7 +1632,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain27;
       id = id2;
-      components = components7;
+      components = components8;
       link = link2;
       metadata = metadata4;
     })

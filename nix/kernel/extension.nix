@@ -32,7 +32,7 @@ let
     recipe.compile {
       name = "${name}-${source}.o";
       toolchain = tools;
-      inherit (group) driver flags;
+      inherit (group) driver flags framework;
       inherit (component) include;
       inherit source;
       inherit (sources.fresh units.${source}) file headers includes;

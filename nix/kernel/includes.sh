@@ -12,7 +12,7 @@ mkdir ../includes
 LC_ALL=C awk '
     function keep() {
         at = match(line, /#|%:/)
-        if (at && substr(line, at) ~ /include|import|embed/ || line ~ /__has_include|\.incbin/) {
+        if (at && substr(line, at) ~ /include|import|embed/ || line ~ /__has_include|\.incbin|_EXTENSION|_EXPAND|USE_|Py_LIMITED_API/) {
             sub(/[ \t\r\f]+$/, "", line)
             print line >out
         }
@@ -35,6 +35,6 @@ for ((i = 0; i < ${#files[@]}; i++)); do printf '%s\n' "../includes/$((i + 1))";
 i=0
 while read -r digest; do
     [ "$digest" = "${recorded[i]}" ] ||
-        fail "${files[i]#./} has other #include lines than when build.nix was generated: run \`kernel-builder generate\` in the kernel's folder"
+        fail "${files[i]#./} includes or registers other things than when build.nix was generated: run \`kernel-builder generate\` in the kernel's folder"
     i=$((i + 1))
 done <../includes/now

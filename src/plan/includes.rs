@@ -2,7 +2,8 @@
 //! those lie; that is search.rs.
 //!
 //! All that is read are the lines that [`lines`] gives, each by itself, so that a digest of these tells whether what was
-//! read is still true: nix/kernel/includes.sh computes the same before it lets a compiler see the files.
+//! read is still true: nix/kernel/includes.sh computes the same before it lets a compiler see the files. With them are
+//! those that other parts of the plan go by.
 
 use sha2::{Digest, Sha256};
 
@@ -19,8 +20,19 @@ pub enum Include {
     Computed,
 }
 
-/// The lines of a file that may have to do with includes, continued ones as one: with `#` (or `%:`) and one of the words
-/// of directives, or with a word that needs no directive.
+/// Parts of words that make a line one of those below: of what needs no directive, of macros that hold or take the op
+/// namespace, and of macros that come with a framework.
+const WORDS: [&str; 6] = [
+    "__has_include",
+    ".incbin",
+    "_EXTENSION",
+    "_EXPAND",
+    "USE_",
+    "Py_LIMITED_API",
+];
+
+/// The lines of a file that the plan goes by, continued ones as one: with `#` (or `%:`) and one of the words of directives,
+/// or with one of the above.
 fn lines(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut lines = Vec::new();
     let mut line = Vec::new();
@@ -35,11 +47,11 @@ fn lines(bytes: &[u8]) -> Vec<Vec<u8>> {
         }
     }
     lines.push(line);
-    lines.retain(|line| is_about_includes(line));
+    lines.retain(|line| counts(line));
     lines
 }
 
-fn is_about_includes(line: &[u8]) -> bool {
+fn counts(line: &[u8]) -> bool {
     let find = |line: &[u8], word: &str| {
         let mut windows = line.windows(word.len());
         windows.position(|window| window == word.as_bytes())
@@ -50,11 +62,10 @@ fn is_about_includes(line: &[u8]) -> bool {
         ["include", "import", "embed"]
             .iter()
             .any(|word| has(at, word))
-    }) || has(0, "__has_include")
-        || has(0, ".incbin")
+    }) || WORDS.iter().any(|word| has(0, word))
 }
 
-/// Of the lines that includes are read from: 16 hex digits.
+/// Of the lines that the plan goes by: 16 hex digits.
 pub fn digest(bytes: &[u8]) -> String {
     let mut hash = Sha256::new();
     for line in lines(bytes) {

@@ -25,7 +25,7 @@ pub use self::device::DeviceArch;
 pub use self::headers::Listing;
 pub use self::metadata::Metadata;
 pub use self::namespace::Namespace;
-pub use self::search::{Reach, Search};
+pub use self::search::{File, Reach, Search};
 pub use self::units::{Component, Driver, UnitGroup};
 
 /// A kernel, resolved.
@@ -126,13 +126,14 @@ pub enum PlanError {
 /// `PlanError` where the files on disk or the table leave nothing to build.
 pub fn plan(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Result<Plan, PlanError> {
     let mut notes = Vec::new();
-    let searches = search::searches(kernel, matrix, &mut notes)?;
+    let searches = search::searches(kernel, matrix, table, &mut notes)?;
     let mut variants = Vec::new();
     let mut noarch = Vec::new();
     for variant in &matrix.variants {
         match &variant.row {
             Some(row) => {
-                let resolved = variant_plan(kernel, variant, row, table, &searches, &mut notes);
+                let resolved =
+                    variant_plan(kernel, variant, row, matrix, table, &searches, &mut notes);
                 variants.push(resolved);
             }
             None => noarch.push(noarch_plan(kernel, variant)),
@@ -181,11 +182,12 @@ fn variant_plan(
     kernel: &Kernel,
     variant: &Variant,
     row: &Row,
+    matrix: &Matrix,
     table: &Table,
     searches: &[Search],
     notes: &mut Vec<String>,
 ) -> VariantPlan {
-    let components = units::components(kernel, variant, row, table, searches, notes);
+    let components = units::components(kernel, variant, row, matrix, table, searches, notes);
     VariantPlan {
         variant: variant.name.clone(),
         system: row.system.clone(),

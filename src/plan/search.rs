@@ -8,16 +8,18 @@ use std::rc::Rc;
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use serde::Serialize;
 
+use super::flags::framework_macros;
 use super::headers::Headers;
 use super::includes::{self, Include};
 use super::{Namespace, PlanError};
 use crate::kernel::{Framework, Kernel};
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, Table};
 
 /// What stands below the include folders of a torch wheel (2.7 to 2.15) and of tvm-ffi, besides what only their own
-/// headers include.
-const FRAMEWORKS: [&str; 20] = [
+/// headers include; and Python's.
+const FRAMEWORKS: [&str; 21] = [
     "ATen",
+    "Python.h",
     "THC",
     "c10",
     "caffe2",
@@ -79,7 +81,7 @@ pub struct File {
 pub struct Reach {
     /// Files of the kernel, sorted.
     pub headers: Vec<String>,
-    /// Whether a header of the framework is, or may be, among them.
+    /// Whether a header of the framework or of Python is, or may be, among them, or what its build defines is used.
     pub framework: bool,
     /// What it and its headers do with the op namespace.
     pub namespace: Namespace,
@@ -113,9 +115,10 @@ pub fn folders(kernel: &Kernel, include: &[Utf8PathBuf]) -> Vec<Utf8PathBuf> {
 pub fn searches(
     kernel: &Kernel,
     matrix: &Matrix,
+    table: &Table,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Search>, PlanError> {
-    let files = Files::new(kernel);
+    let files = Files::new(kernel, table);
     let mut searches: Vec<Search> = Vec::new();
     let mut wanted = wanted(kernel, matrix);
     wanted.sort_by(|a, b| a.include.cmp(&b.include));
@@ -225,6 +228,7 @@ struct Files<'a> {
     root: &'a Utf8Path,
     headers: Headers,
     namespace: fn(&str) -> Namespace,
+    macros: BTreeSet<&'a str>,
     read: RefCell<HashMap<Utf8PathBuf, Rc<Text>>>,
     exist: RefCell<HashMap<Utf8PathBuf, bool>>,
 }
@@ -234,10 +238,12 @@ struct Text {
     includes: Vec<Include>,
     digest: String,
     namespace: Namespace,
+    /// Whether it has the name of a macro that comes with the framework.
+    framework: bool,
 }
 
 impl<'a> Files<'a> {
-    fn new(kernel: &'a Kernel) -> Self {
+    fn new(kernel: &'a Kernel, table: &'a Table) -> Self {
         Self {
             root: &kernel.root,
             headers: Headers::find(kernel),
@@ -245,6 +251,7 @@ impl<'a> Files<'a> {
                 Framework::Torch(_) | Framework::TorchNoarch(_) => Namespace::of_torch,
                 Framework::TvmFfi(_) => Namespace::of_tvm_ffi,
             },
+            macros: framework_macros(table),
             read: RefCell::default(),
             exist: RefCell::default(),
         }
@@ -256,13 +263,15 @@ impl<'a> Files<'a> {
         }
         let path = self.root.join(file);
         let bytes = std::fs::read(&path).map_err(|source| PlanError::Read { path, source })?;
+        let words = String::from_utf8_lossy(&bytes);
         let text = Rc::new(Text {
+            framework: self.macros.iter().any(|name| words.contains(name)),
             includes: includes::includes(&bytes),
             digest: includes::digest(&bytes),
             // A registration.h of the kernel's own takes the place of the build's.
             namespace: match file.file_name() {
                 Some("registration.h") => Namespace::Compiled,
-                _ => (self.namespace)(&String::from_utf8_lossy(&bytes)),
+                _ => (self.namespace)(&words),
             },
         });
         self.read.borrow_mut().insert(file.to_owned(), text.clone());
@@ -322,7 +331,7 @@ struct Node {
     path: Utf8PathBuf,
     text: Rc<Text>,
     includes: Vec<usize>,
-    /// Whether it includes a header of the framework.
+    /// Whether it needs the framework itself.
     framework: bool,
     /// Whether an include of it is not to be read.
     computed: bool,
@@ -397,7 +406,7 @@ impl<'a> Graph<'a> {
     fn resolve(&mut self, node: usize) -> Result<Vec<Utf8PathBuf>, PlanError> {
         let Node { path, text, .. } = &self.nodes[node];
         let mut found = Vec::new();
-        let (mut framework, mut computed) = (false, false);
+        let (mut framework, mut computed) = (text.framework, false);
         for include in &text.includes {
             let (name, own) = match include {
                 Include::Quoted(name) => (name, path.parent()),

@@ -6,11 +6,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::Serialize;
 
 use super::device::DeviceArch;
+use super::flags::Asked;
 use super::search::{Search, folders};
 use super::{Namespace, device, flags};
 use crate::kernel::{Backend, Kernel, Language, Section, SectionBackend};
 use crate::matrix::clang;
-use crate::matrix::{Row, Table, Variant};
+use crate::matrix::{Matrix, Row, Table, Variant};
 
 /// Units that search the same folders for headers.
 #[derive(Clone, Debug, Serialize)]
@@ -33,8 +34,18 @@ pub struct Component {
 pub struct UnitGroup {
     pub driver: Driver,
     pub namespace: Namespace,
+    /// Whether they reach headers of the framework or of Python. If they do not, an object serves all releases of it.
+    pub framework: bool,
     pub flags: Vec<String>,
     pub sources: Vec<String>,
+}
+
+impl UnitGroup {
+    /// Whether device code is compiled with headers of the framework: with torch's, that takes some 80 times as long.
+    pub fn is_slow(&self) -> bool {
+        let device = matches!(self.driver, Driver::Nvcc | Driver::Clang | Driver::Hip);
+        device && self.framework
+    }
 }
 
 /// Which compiler driver turns a source into an object.
@@ -102,6 +113,7 @@ pub(super) fn components(
     kernel: &Kernel,
     variant: &Variant,
     row: &Row,
+    matrix: &Matrix,
     table: &Table,
     searches: &[Search],
     notes: &mut Vec<String>,
@@ -110,7 +122,8 @@ pub(super) fn components(
         kernel,
         variant,
         row,
-        table,
+        with_framework: Asked::by_framework(row, table),
+        without: Asked::by_nobody(row, matrix, table),
         searches,
     };
     let mut components = Vec::new();
@@ -174,7 +187,8 @@ struct Context<'a> {
     kernel: &'a Kernel,
     variant: &'a Variant,
     row: &'a Row,
-    table: &'a Table,
+    with_framework: Asked,
+    without: Asked,
     searches: &'a [Search],
 }
 
@@ -203,17 +217,22 @@ impl Context<'_> {
         let mut searches = self.searches.iter();
         let search = searches.find(|search| search.include == include);
         let mut headers = BTreeSet::new();
-        let mut groups: BTreeMap<(Driver, Namespace), UnitGroup> = BTreeMap::new();
+        let mut groups: BTreeMap<(Driver, Namespace, bool), UnitGroup> = BTreeMap::new();
         for (source, language) in units {
             let reach = search.and_then(|search| search.reach(source));
             let namespace = reach.map_or(Namespace::None, |reach| reach.namespace);
             headers.extend(reach.iter().flat_map(|reach| reach.headers.iter().cloned()));
             let driver = Driver::of(self.row, language);
-            let group = groups.entry((driver, namespace)).or_insert_with(|| {
-                let flags = self.flags(driver, own, &archs);
+            // torch brings what translates CUDA sources.
+            let translated = driver == Driver::Hip && language == Language::Cuda;
+            let framework = translated || reach.is_none_or(|reach| reach.framework);
+            let key = (driver, namespace, framework);
+            let group = groups.entry(key).or_insert_with(|| {
+                let flags = self.flags(driver, framework, own, &archs);
                 UnitGroup {
                     driver,
                     namespace,
+                    framework,
                     flags,
                     sources: Vec::new(),
                 }
@@ -249,17 +268,28 @@ impl Context<'_> {
     }
 
     /// The flags of a driver, then those of build.toml.
-    fn flags(&self, driver: Driver, own: &Own<'_>, archs: &[DeviceArch]) -> Vec<String> {
-        let (variant, row, table) = (self.variant, self.row, self.table);
+    fn flags(
+        &self,
+        driver: Driver,
+        framework: bool,
+        own: &Own<'_>,
+        archs: &[DeviceArch],
+    ) -> Vec<String> {
+        let (variant, row) = (self.variant, self.row);
+        let asked = if framework {
+            &self.with_framework
+        } else {
+            &self.without
+        };
         let mut flags = match driver {
-            Driver::Gcc | Driver::Icx => flags::c(variant, row, table),
-            Driver::Gxx => flags::cxx(variant, row, table),
-            Driver::Nvcc => flags::nvcc(variant, row, table, archs),
-            Driver::Clang => flags::clang(variant, row, table, archs),
-            Driver::Hip => flags::hip(variant, row, table, archs),
-            Driver::Icpx => flags::icpx(variant, row, table),
+            Driver::Gcc | Driver::Icx => flags::c(variant, row, asked),
+            Driver::Gxx => flags::cxx(variant, row, asked),
+            Driver::Nvcc => flags::nvcc(variant, row, asked, archs),
+            Driver::Clang => flags::clang(variant, row, asked, archs),
+            Driver::Hip => flags::hip(variant, row, asked, archs),
+            Driver::Icpx => flags::icpx(variant, row, asked),
             Driver::AppleClang | Driver::AppleClangxx => {
-                flags::apple(variant, row, table, driver, self.kernel)
+                flags::apple(variant, row, asked, driver, self.kernel)
             }
             Driver::Metal => flags::metal(),
         };
