@@ -241,6 +241,52 @@ fn a_check_without_loading_is_the_package() {
     assert!(value.as_str().expect("a path").ends_with("-check.drv"));
 }
 
+/// The objects of examples/relu by variant and name, from the build.nix of a kernel in a folder.
+fn objects() -> Value {
+    nix::evaluate(&format!(
+        r#"builtins.listToAttrs (map (variant: {{
+             name = variant.variant;
+             value = builtins.listToAttrs (map (object: {{ inherit (object) name; value = object.drvPath; }}) variant.objects);
+           }}) (import {} {{ kernelBuilder = import {} // {{ kernel = {{ variants, ... }}: variants; }}; }}))"#,
+        path("examples/relu/build.nix"),
+        path("lib")
+    ))
+}
+
+/// One more torch release compiles the units that include torch, and no other.
+#[test]
+fn units_without_torch_are_compiled_once_for_each_toolkit() {
+    let objects = objects();
+    let of = |variant: &str, unit: &str| {
+        let name = format!("{variant}-x86_64-linux");
+        let object = &objects[&name][format!("relu-{unit}.o")];
+        object.as_str().expect(&name).to_owned()
+    };
+    let cuda = "csrc-relu_cuda.cu";
+    let one = of("torch211-cxx11-cu130", cuda);
+    for release in ["torch212", "torch213", "torch214"] {
+        assert_eq!(of(&format!("{release}-cxx11-cu130"), cuda), one);
+    }
+    assert_ne!(of("torch215-cxx11-cu132", cuda), one);
+    let device = objects.as_object().expect("variants").iter();
+    let device = device.filter_map(|(_, objects)| objects[&format!("relu-{cuda}.o")].as_str());
+    let (all, different): (Vec<_>, std::collections::BTreeSet<_>) =
+        (device.clone().collect(), device.collect());
+    assert!(
+        different.len() * 2 < all.len(),
+        "{} of {}",
+        different.len(),
+        all.len()
+    );
+
+    for unit in ["torch-ext-torch_binding.cpp", "csrc-relu_cpu.cpp"] {
+        assert_ne!(
+            of("torch211-cxx11-cpu", unit),
+            of("torch213-cxx11-cpu", unit)
+        );
+    }
+}
+
 #[test]
 fn toolchains_are_for_others_too() {
     let names = nix::evaluate(&format!(

@@ -11,8 +11,9 @@ use kernel_builder::emit::nix::string;
 use kernel_builder::kernel::Kernel;
 use kernel_builder::matrix::{Matrix, matrix, table};
 use kernel_builder::pins::{Family, Pin};
+use kernel_builder::plan::id::Identity;
 use kernel_builder::plan::{
-    Driver, Namespace, NoarchPlan, Plan, PlanError, UnitGroup, VariantPlan, plan,
+    Driver, File, Namespace, NoarchPlan, Plan, PlanError, UnitGroup, VariantPlan, plan,
 };
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
@@ -115,7 +116,7 @@ fn a_kernel_may_be_compiled_for_some_backends_only() {
     // What is compiled for one backend is no part of the builds for others.
     let ids = |plan: &Plan| -> Vec<String> {
         let root = sample.kernel().root;
-        let id = |v: &NoarchPlan| v.id.id(&root, &v.python).expect("an id");
+        let id = |v: &NoarchPlan| v.id.id(&root, &plan.python).expect("an id");
         plan.noarch.iter().map(id).collect()
     };
     let before = ids(&plan);
@@ -453,46 +454,285 @@ cuda-flags = ["--use_fast_math", "-Xptxas", "-v"]
     insta::assert_snapshot!("c-flags", mixed[0].flags.join("\n"));
 }
 
+/// The files that a source of a plan reaches, as build.nix has them.
+fn reached(plan: &Plan, include: &[&str], source: &str) -> Vec<String> {
+    let mut searches = plan.searches.iter();
+    let search = searches.find(|search| search.include == include);
+    let search = search.expect("a search");
+    let mut reached = vec![source.to_owned()];
+    let mut at = 0;
+    while let Some(file) = reached.get(at) {
+        for included in &search.files[file].includes {
+            if !reached.contains(included) {
+                reached.push(included.clone());
+            }
+        }
+        at += 1;
+    }
+    let headers = &search
+        .reach(Utf8Path::new(source))
+        .expect("a source")
+        .headers;
+    reached.remove(0);
+    reached.sort();
+    assert_eq!(&reached, headers);
+    reached
+}
+
 /// Every header that a unit may include has to be in its sandbox, and no other file: each one more compiles it again.
 #[test]
-fn headers_below_include_folders_are_visible() {
+fn units_have_the_headers_that_they_reach() {
     let sample = Sample::new(
         &format!(
             r#"{}
-include = ["vendored", "."]
+include = ["include", "."]
 
 [kernel.gpu]
 backend = "cuda"
 depends = []
-src = ["csrc/gpu.cu", "csrc/table.inc", "csrc/weights.bin"]
-include = ["vendored/deep"]
+src = ["csrc/a.cu", "csrc/b.cu", "csrc/data/weights.bin"]
+include = ["include"]
 "#,
             CUDA.trim_end()
         ),
         &[
-            ("csrc/gpu.cu", ""),
-            ("csrc/not_listed.cuh", ""),
-            ("csrc/not_listed.cpp", ""),
-            ("csrc/table.inc", ""),
-            ("csrc/weights.bin", ""),
-            ("vendored/top.hpp", ""),
-            ("vendored/deep/er/inner.h", ""),
-            ("vendored/README.md", ""),
+            (
+                "csrc/a.cu",
+                "#include \"x.h\"\n#include <y.h>\n#include \"../top.h\"\n#include <cuda_fp16.h>\n\
+                 #include \"data/weights.bin\"\n#include \"b.cu\"\n#include \"../../outside.h\"",
+            ),
+            ("csrc/b.cu", "#include \"b.cu\"\n#include \"/etc/passwd\""),
+            ("csrc/data/weights.bin", "1, 2"),
+            ("csrc/x.h", "#include \"deep/z.h\""),
+            ("csrc/deep/z.h", "#include \"x.h\"\n#include \"w.h\""),
+            ("csrc/unused.h", ""),
+            ("csrc/y.h", ""),
+            ("include/sibling.h", "#pragma once"),
+            ("include/w.h", ""),
+            ("include/x.h", ""),
+            ("include/y.h", "#include \"sibling.h\""),
+            ("top.h", ""),
             // Left behind by builds, version control and environments.
             ("build/old/stale.h", ""),
             (".git/hook.h", ""),
             ("venv/include/python.h", ""),
         ],
     );
-    let (_, variant) = only(&sample);
-    let seen: Vec<_> = variant
-        .components
+    let (plan, variant) = only(&sample);
+    let folders = ["include", "csrc"];
+    let expected = [
+        "csrc/b.cu",
+        "csrc/data/weights.bin",
+        "csrc/deep/z.h",
+        "csrc/x.h",
+        "include/sibling.h",
+        "include/w.h",
+        // Not csrc/x.h: only the folder of the including file is searched first.
+        "include/x.h",
+        "include/y.h",
+        "top.h",
+    ];
+    assert_eq!(reached(&plan, &folders, "csrc/a.cu"), expected);
+    assert!(reached(&plan, &folders, "csrc/b.cu").is_empty());
+    assert!(plan.notes.is_empty(), "{:?}", plan.notes);
+    assert!(!variant.id.files.contains(&"csrc/unused.h".to_owned()));
+
+    // What only the preprocessor knows may be any header.
+    sample.write("csrc/deep/z.h", "#include CONFIG");
+    let (plan, _) = only(&sample);
+    let all = reached(&plan, &folders, "csrc/a.cu");
+    assert!(all.contains(&"csrc/unused.h".to_owned()), "{all:?}");
+    assert!(reached(&plan, &folders, "csrc/b.cu").is_empty());
+    assert_eq!(
+        plan.notes,
+        [
+            "csrc/deep/z.h includes what only the preprocessor knows: units that include it are compiled again when any \
+             header changes"
+        ]
+    );
+    // `.` is a folder like others, less what is left behind there.
+    sample.write("torch-ext/binding.cpp", "#include CONFIG");
+    let (plan, _) = only(&sample);
+    let all = reached(&plan, &["include", ".", "csrc"], "torch-ext/binding.cpp");
+    let mut expected = vec![
+        "csrc/data/weights.bin",
+        "csrc/deep/z.h",
+        "csrc/unused.h",
+        "csrc/x.h",
+        "csrc/y.h",
+        "include/sibling.h",
+        "include/w.h",
+        "include/x.h",
+        "include/y.h",
+        "top.h",
+    ];
+    assert_eq!(all, expected);
+
+    // So may what a flag brings.
+    sample.write("torch-ext/binding.cpp", "");
+    sample.write("csrc/deep/z.h", "");
+    let build_toml = std::fs::read_to_string(sample.kernel().root.join("build.toml"));
+    let flags = "cuda-flags = [\"-include\", \"csrc/y.h\"]\n";
+    sample.write("build.toml", &(build_toml.expect("build.toml") + flags));
+    let (plan, _) = only(&sample);
+    expected.retain(|header| *header != "top.h");
+    assert_eq!(reached(&plan, &folders, "csrc/b.cu"), expected);
+    assert_eq!(
+        plan.notes,
+        [
+            "kernel.gpu has the flag -include: each of its files is compiled again when any header changes"
+        ]
+    );
+}
+
+/// A link would point at nothing where a unit is compiled, or at the machine.
+#[test]
+fn headers_that_are_links_are_refused() {
+    let sample = Sample::new(
+        &format!(
+            "{CUDA}\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"csrc/gpu.cu\"]\n"
+        ),
+        &[("csrc/gpu.cu", ""), ("other/a.h", "")],
+    );
+    let root = sample.kernel().root;
+    std::os::unix::fs::symlink("../other", root.join("csrc/linked")).expect("a link");
+    only(&sample);
+    for include in ["#include \"linked/a.h\"", "#include COMPUTED"] {
+        sample.write("csrc/gpu.cu", include);
+        let error = try_plan(&sample).expect_err(include);
+        assert!(matches!(error, PlanError::Link { path } if path == "csrc/linked"));
+    }
+}
+
+/// A unit that reaches nothing of torch is the same for all of its releases: nothing that differs between them may reach
+/// its flags.
+#[test]
+fn units_without_torch_know_nothing_of_its_release() {
+    let section = "\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"csrc/gpu.cu\", \"csrc/host.cpp\"]\n\
+                   cxx-flags = [\"-DMINE\"]\n";
+    let sample = Sample::new(
+        &format!("{CUDA}{section}"),
+        &[
+            ("csrc/gpu.cu", "#include <cuda_fp16.h>\n"),
+            ("csrc/host.cpp", "#include <vector>\n#include \"maybe.h\"\n"),
+            ("csrc/maybe.h", ""),
+        ],
+    );
+    // Of two releases that differ in their C++ standard, for one toolkit.
+    let gpu = || {
+        let kernel = sample.kernel();
+        let matrix = matrix(&kernel, table());
+        let plan = plan(&kernel, &matrix, table()).expect("a plan");
+        ["torch211", "torch213"].map(|release| {
+            let name = format!("{release}-cxx11-cu130-x86_64-linux");
+            let mut variants = plan.variants.iter();
+            let variant = variants.find(|variant| variant.variant == name);
+            groups(variant.expect("a variant"), "gpu").to_vec()
+        })
+    };
+    let json = |groups: &[UnitGroup]| serde_json::to_value(groups).expect("JSON");
+    let [old, new] = gpu();
+    assert_eq!(json(&old), json(&new));
+    assert!(old.iter().all(|group| !group.framework && !group.is_slow()));
+    let host = &old[0].flags;
+    for flag in ["-DCUDA_KERNEL", "-DUSE_CUDA=1", "-DMINE", "-std=gnu++17"] {
+        assert!(host.iter().any(|found| found == flag), "{flag}: {host:?}");
+    }
+    assert!(
+        !host.iter().any(|flag| flag.contains("USE_RPC")),
+        "{host:?}"
+    );
+
+    for (text, torch) in [
+        ("#include <torch/all.h>", true),
+        ("#include <ATen/ATen.h>", true),
+        ("#include <c10/cuda/CUDAStream.h>", true),
+        ("#include <Python.h>", true),
+        ("#include \"registration.h\"", true),
+        ("#ifdef USE_RPC", true),
+        ("#include COMPUTED", true),
+        ("#include <cub/cub.cuh>", false),
+        ("// torch/all.h", false),
+    ] {
+        sample.write("csrc/maybe.h", text);
+        let [old, new] = gpu();
+        assert_eq!(old[0].framework, torch, "{text}");
+        assert_eq!(json(&old[..1]) != json(&new[..1]), torch, "{text}");
+        // The other unit does not include it.
+        assert_eq!(json(&old[1..]), json(&new[1..]), "{text}");
+    }
+    sample.write("csrc/gpu.cu", "#include <torch/all.h>\n");
+    let slow = gpu()[0].iter().filter(|group| group.is_slow()).count();
+    assert_eq!(slow, 1);
+}
+
+/// A build refuses files that the plan does not know, by the same digests.
+#[test]
+fn rust_and_the_shell_compute_the_same_digests() {
+    let texts = [
+        "",
+        "\n",
+        "#include \"a.h\"",
+        "#include \"a.h\"\r\n\r\n",
+        "#inc\\\nlude \"a.h\"\n#include \\ \t\r\n <b.h>\n",
+        "// a \\\\\n\n#include <c>\n\\",
+        "int x; /* #include */ // ends in \\\n #include <d>  \t\r\u{c}\nint include;\n",
+        "%:import <e>\n#  if __has_include(<f>)\nasm(\".incbin \\\"g\\\"\");\n#pragma once",
+        "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)\n#ifdef USE_RPC\nPy_LIMITED_API\nTORCH_LIBRARY_EXPAND\n",
+        "\u{e4} # \u{2028} include \u{a0}\n#embed \u{1f980}\\",
+    ];
+    let source = |at: usize| format!("csrc/a {at}=$.cpp");
+    let files: Vec<_> = texts.iter().enumerate().collect();
+    let files: Vec<(String, &str)> = files
         .iter()
-        .map(|component| (&component.name, &component.include, &component.headers))
+        .map(|(at, text)| (source(*at), **text))
         .collect();
-    insta::assert_snapshot!(
-        "headers",
-        serde_json::to_string_pretty(&seen).expect("JSON")
+    let list: Vec<String> = files.iter().map(|file| string(&file.0)).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&**path, *text)).collect();
+    let sample = Sample::new(
+        &format!(
+            "{CUDA}\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [{}]\n",
+            list.join(", ").replace("\\$", "$")
+        ),
+        &files,
+    );
+    let (plan, _) = only(&sample);
+    let root = sample.kernel().root;
+    let recorded = |wrong: &str| {
+        let files = &plan.searches[0].files;
+        assert!(files.len() >= texts.len(), "{files:?}");
+        let line = |(path, file): (&String, &File)| match path == wrong {
+            true => format!("0000000000000000 {path}\n"),
+            false => format!("{} {path}\n", file.digest),
+        };
+        files.iter().map(line).collect::<String>()
+    };
+    let check = |wrong: &str| {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let list = dir.path().join("list");
+        std::fs::write(&list, recorded(wrong)).expect("written");
+        let work = dir.path().join("kernel");
+        let copied = std::process::Command::new("cp")
+            .arg("-r")
+            .arg(&root)
+            .arg(&work)
+            .status();
+        assert!(copied.expect("cp").success());
+        let output = std::process::Command::new("bash")
+            .args(["-euo", "pipefail", "-c"])
+            .arg("fail() { printf '%s\n' \"$*\" && exit 1; }; . \"$0\"")
+            .arg(format!("{REPOSITORY}/nix/kernel/includes.sh"))
+            .current_dir(work)
+            .env("includes", list)
+            .output()
+            .expect("bash");
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    };
+    assert_eq!(check(""), "");
+    let words = check(&source(3));
+    assert!(
+        words.starts_with(&source(3)) && words.contains("kernel-builder generate"),
+        "{words}"
     );
 }
 
@@ -524,18 +764,21 @@ fn only_units_that_use_the_namespace_know_it() {
         "TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) {}\n",
     );
     assert_eq!(namespaces(), [vec![Linked], vec![Linked, None]]);
-    // A header can bring it to whoever includes it.
+    // A header brings it to who includes it.
     sample.write("csrc/ops.h", "#define NAME TORCH_EXTENSION_NAME\n");
-    assert_eq!(namespaces(), [vec![Compiled], vec![Compiled, Compiled]]);
+    assert_eq!(namespaces(), [vec![Linked], vec![Linked, None]]);
+    sample.write("csrc/gpu.cu", "#include \"ops.h\"\n");
+    assert_eq!(namespaces(), [vec![Linked], vec![Linked, Compiled]]);
 }
 
 /// The ids of a plan's variants, as this program computes them.
 fn ids_of_rust(plan: &Plan, root: &Utf8Path) -> serde_json::Value {
-    let compiled = plan.variants.iter().map(|v| (&v.variant, &v.id, &v.python));
-    let noarch = plan.noarch.iter().map(|v| (&v.variant, &v.id, &v.python));
+    let compiled = plan.variants.iter().map(|v| (&v.variant, &v.id));
+    let noarch = plan.noarch.iter().map(|v| (&v.variant, &v.id));
+    let id = |id: &Identity| id.id(root, &plan.python).expect("an id");
     compiled
         .chain(noarch)
-        .map(|(name, id, python)| (name.clone(), id.id(root, python).expect("an id").into()))
+        .map(|(name, identity)| (name.clone(), id(identity).into()))
         .collect::<serde_json::Map<_, _>>()
         .into()
 }
@@ -550,13 +793,15 @@ fn ids_of_nix(plan: &Plan, root: &Utf8Path) -> serde_json::Value {
     nix::evaluate(&format!(
         r#"
         let
-          content = import (/. + {});
           id = kernel: variant: {{
             name = variant.variant;
-            value = (content (kernel // {{ root = /. + {}; }}) {{ inherit (variant) id python; }}).namespace;
+            value = (import (/. + {0} + "/content.nix") {{
+              inherit (kernel) name python;
+              sources = import (/. + {0} + "/sources.nix") (kernel // {{ root = /. + {1}; }});
+            }} variant.id).namespace;
           }};
         in
-        builtins.listToAttrs (import (/. + {}) {{
+        builtins.listToAttrs (import (/. + {2}) {{
           kernelBuilder = {{
             kernel = {{ variants, ... }}: variants;
             torchExtension = id;
@@ -565,7 +810,7 @@ fn ids_of_nix(plan: &Plan, root: &Utf8Path) -> serde_json::Value {
           }};
         }})
         "#,
-        string(&format!("{REPOSITORY}/nix/kernel/content.nix")),
+        string(&format!("{REPOSITORY}/nix/kernel")),
         string(root.as_str()),
         string(file.as_str()),
     ))
@@ -595,15 +840,18 @@ fn rust_and_nix_compute_the_same_id() {
     let section = "\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"csrc/a b$.cu\", \"csrc/gpu.h\"]\n";
     let sample = Sample::new(
         &format!("{CUDA}{section}"),
-        &[("csrc/a b$.cu", "a\r\n"), ("csrc/gpu.h", "#pragma once\n")],
+        &[
+            ("csrc/a b$.cu", "#include \"gpu.h\"\r\n"),
+            ("csrc/gpu.h", "#pragma once\n"),
+        ],
     );
     let root = sample.kernel().root;
     sample.write("torch-ext/sample/z/deep.pyi", "x: int\n");
     sample.write("torch-ext/sample/__pycache__/cached.py", "");
     sample.write("torch-ext/sample/data.txt", "not Python\n");
     let current = || {
-        let variant = only(&sample).1;
-        variant.id.id(&root, &variant.python).expect("an id")
+        let (plan, variant) = only(&sample);
+        variant.id.id(&root, &plan.python).expect("an id")
     };
     let first = current();
 

@@ -9,6 +9,46 @@ let
     name = "img2gray";
     inherit root;
     manifest = "922d3961737ff0751727a8baee935a35805f2f20fcded0f4741af4a06ec55345";
+    python = {
+      dir = "torch-ext/img2gray";
+      extensions = [
+        "py"
+        "pyi"
+      ];
+    };
+    listing = {
+      folders = [
+        "csrc"
+        "torch-ext"
+      ];
+      digest = "37f92872f223958d2fe7e1c7082de72ab457735655ea3c20acbc9822ba00911f";
+    };
+    searches = [
+      {
+        include = [ "csrc" ];
+        files = {
+          "csrc/img2gray.cu" = {
+            digest = "27e0b7d374ccd181";
+            includes = [ "csrc/img2gray.h" ];
+          };
+          "csrc/img2gray.h" = {
+            digest = "964832e9dcfe4dd8";
+            includes = [ ];
+          };
+          "torch-ext/torch_binding.cpp" = {
+            digest = "c9a26d1f1ddb7e8a";
+            includes = [
+              "csrc/img2gray.h"
+              "torch-ext/torch_binding.h"
+            ];
+          };
+          "torch-ext/torch_binding.h" = {
+            digest = "599dc502d889c052";
+            includes = [ ];
+          };
+        };
+      }
+    ];
   };
   variant = kernelBuilder.torchExtension kernel;
   id1 = {
@@ -21,18 +61,14 @@ let
       "torch-ext/torch_binding.h"
     ];
   };
-  headers1 = [
-    "csrc/img2gray.h"
-    "torch-ext/torch_binding.h"
-  ];
   component1 = {
     name = "torch";
     include = [ "csrc" ];
-    headers = headers1;
     units = [
       {
         driver = "g++";
         namespace = "linked";
+        framework = true;
         flags = [
           "-DCUDA_KERNEL"
           "-DPy_LIMITED_API=3"
@@ -52,48 +88,43 @@ let
       }
     ];
   };
+  component2 = {
+    name = "img2gray";
+    include = [ "csrc" ];
+    units = [
+      {
+        driver = "clang";
+        namespace = "none";
+        framework = false;
+        flags = [
+          "-DCUDA_KERNEL"
+          "-DUSE_CUDA=1"
+          "-DONNX_NAMESPACE=onnx_c2"
+          "-DENABLE_FP8"
+          "-O3"
+          "-DNDEBUG"
+          "-fPIC"
+          "-Wno-unknown-cuda-version"
+          "-Wno-unknown-warning-option"
+          "-std=c++17"
+          "--no-cuda-include-ptx=all"
+          "--cuda-gpu-arch=sm_70"
+          "--cuda-gpu-arch=sm_72"
+          "--cuda-gpu-arch=sm_75"
+          "--cuda-gpu-arch=sm_80"
+          "--cuda-gpu-arch=sm_86"
+          "--cuda-gpu-arch=sm_87"
+          "--cuda-gpu-arch=sm_89"
+          "--cuda-gpu-arch=sm_90"
+          "--cuda-include-ptx=sm_90"
+        ];
+        sources = [ "csrc/img2gray.cu" ];
+      }
+    ];
+  };
   components1 = [
     component1
-    {
-      name = "img2gray";
-      include = [ "csrc" ];
-      headers = headers1;
-      units = [
-        {
-          driver = "clang";
-          namespace = "none";
-          flags = [
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-DENABLE_FP8"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-std=c++17"
-            "--no-cuda-include-ptx=all"
-            "--cuda-gpu-arch=sm_70"
-            "--cuda-gpu-arch=sm_72"
-            "--cuda-gpu-arch=sm_75"
-            "--cuda-gpu-arch=sm_80"
-            "--cuda-gpu-arch=sm_86"
-            "--cuda-gpu-arch=sm_87"
-            "--cuda-gpu-arch=sm_89"
-            "--cuda-gpu-arch=sm_90"
-            "--cuda-include-ptx=sm_90"
-          ];
-          sources = [ "csrc/img2gray.cu" ];
-        }
-      ];
-    }
+    component2
   ];
   link1 = {
     driver = "g++";
@@ -119,13 +150,6 @@ let
       GLIBCXX = "3.4.24";
     };
   };
-  python1 = {
-    dir = "torch-ext/img2gray";
-    extensions = [
-      "py"
-      "pyi"
-    ];
-  };
   metadata1 = {
     name = "img2gray";
     version = 1;
@@ -147,51 +171,46 @@ let
       ];
     };
   };
+  component3 = {
+    name = "img2gray";
+    include = [ "csrc" ];
+    units = [
+      {
+        driver = "clang";
+        namespace = "none";
+        framework = false;
+        flags = [
+          "-DCUDA_KERNEL"
+          "-DUSE_CUDA=1"
+          "-DONNX_NAMESPACE=onnx_c2"
+          "-DENABLE_FP8"
+          "-O3"
+          "-DNDEBUG"
+          "-fPIC"
+          "-Wno-unknown-cuda-version"
+          "-Wno-unknown-warning-option"
+          "-std=c++17"
+          "--no-cuda-include-ptx=all"
+          "--cuda-gpu-arch=sm_70"
+          "--cuda-gpu-arch=sm_72"
+          "--cuda-gpu-arch=sm_75"
+          "--cuda-gpu-arch=sm_80"
+          "--cuda-gpu-arch=sm_86"
+          "--cuda-gpu-arch=sm_87"
+          "--cuda-gpu-arch=sm_89"
+          "--cuda-gpu-arch=sm_90"
+          "--cuda-gpu-arch=sm_100"
+          "--cuda-gpu-arch=sm_101"
+          "--cuda-gpu-arch=sm_120"
+          "--cuda-include-ptx=sm_120"
+        ];
+        sources = [ "csrc/img2gray.cu" ];
+      }
+    ];
+  };
   components2 = [
     component1
-    {
-      name = "img2gray";
-      include = [ "csrc" ];
-      headers = headers1;
-      units = [
-        {
-          driver = "clang";
-          namespace = "none";
-          flags = [
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-DENABLE_FP8"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-std=c++17"
-            "--no-cuda-include-ptx=all"
-            "--cuda-gpu-arch=sm_70"
-            "--cuda-gpu-arch=sm_72"
-            "--cuda-gpu-arch=sm_75"
-            "--cuda-gpu-arch=sm_80"
-            "--cuda-gpu-arch=sm_86"
-            "--cuda-gpu-arch=sm_87"
-            "--cuda-gpu-arch=sm_89"
-            "--cuda-gpu-arch=sm_90"
-            "--cuda-gpu-arch=sm_100"
-            "--cuda-gpu-arch=sm_101"
-            "--cuda-gpu-arch=sm_120"
-            "--cuda-include-ptx=sm_120"
-          ];
-          sources = [ "csrc/img2gray.cu" ];
-        }
-      ];
-    }
+    component3
   ];
   metadata2 = {
     name = "img2gray";
@@ -217,14 +236,14 @@ let
       ];
     };
   };
-  component2 = {
+  component4 = {
     name = "torch";
     include = [ "csrc" ];
-    headers = headers1;
     units = [
       {
         driver = "g++";
         namespace = "linked";
+        framework = true;
         flags = [
           "-DCUDA_KERNEL"
           "-DPy_LIMITED_API=3"
@@ -246,51 +265,8 @@ let
     ];
   };
   components3 = [
-    component2
-    {
-      name = "img2gray";
-      include = [ "csrc" ];
-      headers = headers1;
-      units = [
-        {
-          driver = "clang";
-          namespace = "none";
-          flags = [
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_NVSHMEM"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-DENABLE_FP8"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-std=c++17"
-            "--no-cuda-include-ptx=all"
-            "--cuda-gpu-arch=sm_70"
-            "--cuda-gpu-arch=sm_72"
-            "--cuda-gpu-arch=sm_75"
-            "--cuda-gpu-arch=sm_80"
-            "--cuda-gpu-arch=sm_86"
-            "--cuda-gpu-arch=sm_87"
-            "--cuda-gpu-arch=sm_89"
-            "--cuda-gpu-arch=sm_90"
-            "--cuda-gpu-arch=sm_100"
-            "--cuda-gpu-arch=sm_101"
-            "--cuda-gpu-arch=sm_120"
-            "--cuda-include-ptx=sm_120"
-          ];
-          sources = [ "csrc/img2gray.cu" ];
-        }
-      ];
-    }
+    component4
+    component3
   ];
   toolchain1 = {
     cuda = "cuda-13.0";
@@ -298,64 +274,58 @@ let
     python = "python-3.11";
     torch = "torch-2.11.0";
   };
+  component5 = {
+    name = "img2gray";
+    include = [ "csrc" ];
+    units = [
+      {
+        driver = "nvcc";
+        namespace = "none";
+        framework = false;
+        flags = [
+          "-forward-unknown-to-host-compiler"
+          "-DCUDA_KERNEL"
+          "-DUSE_CUDA=1"
+          "-DONNX_NAMESPACE=onnx_c2"
+          "-Xcudafe"
+          "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
+          "--expt-relaxed-constexpr"
+          "--expt-extended-lambda"
+          "-O3"
+          "-DNDEBUG"
+          "-Xcompiler=-fPIC,-fno-gnu-unique"
+          "-std=c++17"
+          "-DENABLE_FP8"
+          "-gencode"
+          "arch=compute_75,code=sm_75"
+          "-gencode"
+          "arch=compute_80,code=sm_80"
+          "-gencode"
+          "arch=compute_86,code=sm_86"
+          "-gencode"
+          "arch=compute_87,code=sm_87"
+          "-gencode"
+          "arch=compute_89,code=sm_89"
+          "-gencode"
+          "arch=compute_90,code=sm_90"
+          "-gencode"
+          "arch=compute_100,code=sm_100"
+          "-gencode"
+          "arch=compute_110,code=sm_110"
+          "-gencode"
+          "arch=compute_120,code=sm_120"
+          "-gencode"
+          "arch=compute_121,code=sm_121"
+          "-gencode"
+          "arch=compute_121,code=compute_121"
+        ];
+        sources = [ "csrc/img2gray.cu" ];
+      }
+    ];
+  };
   components4 = [
-    component2
-    {
-      name = "img2gray";
-      include = [ "csrc" ];
-      headers = headers1;
-      units = [
-        {
-          driver = "nvcc";
-          namespace = "none";
-          flags = [
-            "-forward-unknown-to-host-compiler"
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_NVSHMEM"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-Xcudafe"
-            "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
-            "--expt-relaxed-constexpr"
-            "--expt-extended-lambda"
-            "-O3"
-            "-DNDEBUG"
-            "-Xcompiler=-fPIC,-fno-gnu-unique"
-            "-std=c++17"
-            "-DENABLE_FP8"
-            "-gencode"
-            "arch=compute_75,code=sm_75"
-            "-gencode"
-            "arch=compute_80,code=sm_80"
-            "-gencode"
-            "arch=compute_86,code=sm_86"
-            "-gencode"
-            "arch=compute_87,code=sm_87"
-            "-gencode"
-            "arch=compute_89,code=sm_89"
-            "-gencode"
-            "arch=compute_90,code=sm_90"
-            "-gencode"
-            "arch=compute_100,code=sm_100"
-            "-gencode"
-            "arch=compute_110,code=sm_110"
-            "-gencode"
-            "arch=compute_120,code=sm_120"
-            "-gencode"
-            "arch=compute_121,code=sm_121"
-            "-gencode"
-            "arch=compute_121,code=compute_121"
-          ];
-          sources = [ "csrc/img2gray.cu" ];
-        }
-      ];
-    }
+    component4
+    component5
   ];
   metadata3 = {
     name = "img2gray";
@@ -386,14 +356,14 @@ let
     python = "python-3.11";
     torch = "torch-2.12.1";
   };
-  component3 = {
+  component6 = {
     name = "torch";
     include = [ "csrc" ];
-    headers = headers1;
     units = [
       {
         driver = "g++";
         namespace = "linked";
+        framework = true;
         flags = [
           "-DCUDA_KERNEL"
           "-DPy_LIMITED_API=3"
@@ -415,26 +385,41 @@ let
     ];
   };
   components5 = [
-    component3
+    component6
+    component5
+  ];
+  toolchain3 = {
+    cuda = "cuda-13.0";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.13.0";
+  };
+  toolchain4 = {
+    cuda = "cuda-13.0";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.14.1";
+  };
+  toolchain5 = {
+    cuda = "cuda-13.2";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.15.0";
+  };
+  components6 = [
+    component6
     {
       name = "img2gray";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "nvcc";
           namespace = "none";
+          framework = false;
           flags = [
             "-forward-unknown-to-host-compiler"
             "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
             "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_NVSHMEM"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
             "-DONNX_NAMESPACE=onnx_c2"
             "-Xcudafe"
             "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
@@ -473,24 +458,6 @@ let
       ];
     }
   ];
-  toolchain3 = {
-    cuda = "cuda-13.0";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.13.0";
-  };
-  toolchain4 = {
-    cuda = "cuda-13.0";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.14.1";
-  };
-  toolchain5 = {
-    cuda = "cuda-13.2";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.15.0";
-  };
   toolchain6 = {
     clang = "clang-22";
     cuda = "cuda-12.8";
@@ -512,49 +479,9 @@ let
     python = "python-3.11";
     torch = "torch-2.9.0-cu126";
   };
-  components6 = [
+  components7 = [
+    component4
     component2
-    {
-      name = "img2gray";
-      include = [ "csrc" ];
-      headers = headers1;
-      units = [
-        {
-          driver = "clang";
-          namespace = "none";
-          flags = [
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_NVSHMEM"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-DENABLE_FP8"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-std=c++17"
-            "--no-cuda-include-ptx=all"
-            "--cuda-gpu-arch=sm_70"
-            "--cuda-gpu-arch=sm_72"
-            "--cuda-gpu-arch=sm_75"
-            "--cuda-gpu-arch=sm_80"
-            "--cuda-gpu-arch=sm_86"
-            "--cuda-gpu-arch=sm_87"
-            "--cuda-gpu-arch=sm_89"
-            "--cuda-gpu-arch=sm_90"
-            "--cuda-include-ptx=sm_90"
-          ];
-          sources = [ "csrc/img2gray.cu" ];
-        }
-      ];
-    }
   ];
   toolchain9 = {
     clang = "clang-22";
@@ -603,49 +530,9 @@ let
     python = "python-3.11";
     torch = "torch-2.12.0-cu126";
   };
-  components7 = [
-    component3
-    {
-      name = "img2gray";
-      include = [ "csrc" ];
-      headers = headers1;
-      units = [
-        {
-          driver = "clang";
-          namespace = "none";
-          flags = [
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_NVSHMEM"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-DENABLE_FP8"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-std=c++20"
-            "--no-cuda-include-ptx=all"
-            "--cuda-gpu-arch=sm_70"
-            "--cuda-gpu-arch=sm_72"
-            "--cuda-gpu-arch=sm_75"
-            "--cuda-gpu-arch=sm_80"
-            "--cuda-gpu-arch=sm_86"
-            "--cuda-gpu-arch=sm_87"
-            "--cuda-gpu-arch=sm_89"
-            "--cuda-gpu-arch=sm_90"
-            "--cuda-include-ptx=sm_90"
-          ];
-          sources = [ "csrc/img2gray.cu" ];
-        }
-      ];
-    }
+  components8 = [
+    component6
+    component2
   ];
   toolchain16 = {
     cuda = "cuda-13.2";
@@ -687,7 +574,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -704,7 +590,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components2;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -721,7 +606,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components3;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -738,7 +622,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components3;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -749,7 +632,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components4;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -760,7 +642,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components5;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -771,7 +652,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components5;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -782,7 +662,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components5;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -791,9 +670,8 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain5;
       id = id1;
-      components = components5;
+      components = components6;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -804,7 +682,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components4;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -815,7 +692,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components5;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -826,7 +702,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components5;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -837,7 +712,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components5;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -846,9 +720,8 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain5;
       id = id1;
-      components = components5;
+      components = components6;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -865,7 +738,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -876,7 +748,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components2;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -893,7 +764,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -904,7 +774,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components2;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -913,9 +782,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain8;
       id = id1;
-      components = components6;
+      components = components7;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -926,7 +794,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components3;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -937,7 +804,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components4;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -946,9 +812,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain11;
       id = id1;
-      components = components6;
+      components = components7;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -959,7 +824,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components4;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -968,9 +832,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain13;
       id = id1;
-      components = components6;
+      components = components7;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -981,7 +844,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components3;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -990,9 +852,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain15;
       id = id1;
-      components = components7;
+      components = components8;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1001,9 +862,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain16;
       id = id1;
-      components = components5;
+      components = components6;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1012,9 +872,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain17;
       id = id1;
-      components = components7;
+      components = components8;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1023,9 +882,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain18;
       id = id1;
-      components = components5;
+      components = components6;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1036,7 +894,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components2;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1047,7 +904,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components2;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1056,9 +912,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain8;
       id = id1;
-      components = components6;
+      components = components7;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1075,7 +930,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components3;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1086,7 +940,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components3;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1097,7 +950,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components4;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1106,9 +958,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain11;
       id = id1;
-      components = components6;
+      components = components7;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1125,7 +976,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components3;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1136,7 +986,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components4;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1145,9 +994,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain13;
       id = id1;
-      components = components6;
+      components = components7;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1158,7 +1006,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components3;
       link = link1;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1167,9 +1014,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain15;
       id = id1;
-      components = components7;
+      components = components8;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1178,9 +1024,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain16;
       id = id1;
-      components = components5;
+      components = components6;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1189,9 +1034,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain17;
       id = id1;
-      components = components7;
+      components = components8;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1200,9 +1044,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain18;
       id = id1;
-      components = components5;
+      components = components6;
       link = link1;
-      python = python1;
       metadata = metadata3;
     })
   ];

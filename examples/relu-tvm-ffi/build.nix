@@ -9,6 +9,43 @@ let
     name = "relu-tvm-ffi";
     inherit root;
     manifest = "f55d18c752eb88d71575c478b67671a6366c733f07a4c51087e6f2bcb36fea63";
+    python = {
+      dir = "tvm-ffi-ext/relu_tvm_ffi";
+      extensions = [
+        "py"
+        "pyi"
+      ];
+    };
+    listing = {
+      folders = [
+        "csrc"
+        "tvm-ffi-ext"
+      ];
+      digest = "7f0e4215c0f1c77e7e4bf01e81f5a93e716ab404d48d013e305b3adcb89ff5f6";
+    };
+    searches = [
+      {
+        include = [ "csrc" ];
+        files = {
+          "csrc/relu.h" = {
+            digest = "8fc17e3bff71aec1";
+            includes = [ ];
+          };
+          "csrc/relu_cpu.cpp" = {
+            digest = "7899d9a4e2c12977";
+            includes = [ "csrc/relu.h" ];
+          };
+          "csrc/relu_cuda.cu" = {
+            digest = "1561d30676b11c60";
+            includes = [ "csrc/relu.h" ];
+          };
+          "tvm-ffi-ext/binding.cpp" = {
+            digest = "05b3b3be26f662dc";
+            includes = [ "csrc/relu.h" ];
+          };
+        };
+      }
+    ];
   };
   variant = kernelBuilder.tvmFfiExtension kernel;
   toolchain1 = {
@@ -36,11 +73,11 @@ let
     {
       name = "tvm-ffi";
       include = [ "csrc" ];
-      headers = [ "csrc/relu.h" ];
       units = [
         {
           driver = "g++";
           namespace = "none";
+          framework = true;
           flags = flags1;
           sources = [ "tvm-ffi-ext/binding.cpp" ];
         }
@@ -49,11 +86,11 @@ let
     {
       name = "relu_cpu";
       include = [ "csrc" ];
-      headers = [ "csrc/relu.h" ];
       units = [
         {
           driver = "g++";
           namespace = "none";
+          framework = false;
           flags = flags1;
           sources = [ "csrc/relu_cpu.cpp" ];
         }
@@ -76,13 +113,6 @@ let
     ];
     libraries = [ "-ltvm_ffi" ];
     policy = policy1;
-  };
-  python1 = {
-    dir = "tvm-ffi-ext/relu_tvm_ffi";
-    extensions = [
-      "py"
-      "pyi"
-    ];
   };
   metadata1 = {
     name = "relu-tvm-ffi";
@@ -107,11 +137,11 @@ let
   component1 = {
     name = "tvm-ffi";
     include = [ "csrc" ];
-    headers = [ "csrc/relu.h" ];
     units = [
       {
         driver = "g++";
         namespace = "none";
+        framework = true;
         flags = [
           "-DCUDA_KERNEL"
           "-O3"
@@ -148,11 +178,11 @@ let
     {
       name = "relu_cuda";
       include = [ "csrc" ];
-      headers = [ "csrc/relu.h" ];
       units = [
         {
           driver = "nvcc";
           namespace = "none";
+          framework = false;
           flags = [
             "-forward-unknown-to-host-compiler"
             "-DCUDA_KERNEL"
@@ -253,7 +283,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -272,11 +301,11 @@ kernelBuilder.kernel {
         {
           name = "relu_cuda";
           include = [ "csrc" ];
-          headers = [ "csrc/relu.h" ];
           units = [
             {
               driver = "clang";
               namespace = "none";
+              framework = false;
               flags = [
                 "-DCUDA_KERNEL"
                 "-O3"
@@ -302,7 +331,6 @@ kernelBuilder.kernel {
         }
       ];
       link = link2;
-      python = python1;
       metadata = {
         name = "relu-tvm-ffi";
         version = 1;
@@ -341,11 +369,11 @@ kernelBuilder.kernel {
         {
           name = "relu_cuda";
           include = [ "csrc" ];
-          headers = [ "csrc/relu.h" ];
           units = [
             {
               driver = "clang";
               namespace = "none";
+              framework = false;
               flags = [
                 "-DCUDA_KERNEL"
                 "-O3"
@@ -374,7 +402,6 @@ kernelBuilder.kernel {
         }
       ];
       link = link2;
-      python = python1;
       metadata = {
         name = "relu-tvm-ffi";
         version = 1;
@@ -408,7 +435,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components2;
       link = link3;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -419,7 +445,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components2;
       link = link3;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -430,7 +455,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -441,7 +465,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components2;
       link = link3;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -452,7 +475,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components2;
       link = link3;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -468,11 +490,11 @@ kernelBuilder.kernel {
         {
           name = "tvm-ffi";
           include = [ "csrc" ];
-          headers = [ "csrc/relu.h" ];
           units = [
             {
               driver = "apple-clang++";
               namespace = "none";
+              framework = true;
               flags = flags2;
               sources = [ "tvm-ffi-ext/binding.cpp" ];
             }
@@ -481,11 +503,11 @@ kernelBuilder.kernel {
         {
           name = "relu_cpu";
           include = [ "csrc" ];
-          headers = [ "csrc/relu.h" ];
           units = [
             {
               driver = "apple-clang++";
               namespace = "none";
+              framework = false;
               flags = flags2;
               sources = [ "csrc/relu_cpu.cpp" ];
             }
@@ -505,7 +527,6 @@ kernelBuilder.kernel {
         libraries = [ "-ltvm_ffi" ];
         policy = { };
       };
-      python = python1;
       metadata = metadata1;
     })
   ];

@@ -9,6 +9,62 @@ let
     name = "relu";
     inherit root;
     manifest = "b72ce2e64e71ba2c6514e5ac41560389f0fe8d03bc89c556d14d63034a3e9ad9";
+    python = {
+      dir = "torch-ext/relu";
+      extensions = [
+        "py"
+        "pyi"
+      ];
+    };
+    listing = {
+      folders = [
+        "csrc"
+        "torch-ext"
+      ];
+      digest = "3ff45d94e06aaab4aef23dc7f6c9d2ccd086b31e315e05ab1ddffb61ca0cdfac";
+    };
+    searches = [
+      {
+        include = [ "csrc" ];
+        files = {
+          "csrc/relu_cuda.cu" = {
+            digest = "d245f61770ed2876";
+            includes = [ "csrc/relu_cuda.h" ];
+          };
+          "csrc/relu_cuda.h" = {
+            digest = "964832e9dcfe4dd8";
+            includes = [ ];
+          };
+          "torch-ext/torch_binding.cpp" = {
+            digest = "abea7ed21a1fde24";
+            includes = [
+              "csrc/relu_cuda.h"
+              "torch-ext/torch_binding.h"
+            ];
+          };
+          "torch-ext/torch_binding.h" = {
+            digest = "599dc502d889c052";
+            includes = [ ];
+          };
+        };
+      }
+      {
+        include = [
+          "torch-ext"
+          "csrc"
+        ];
+        files = {
+          "csrc/relu_cpu.cpp" = {
+            digest = "9b3e7c0169dfddb8";
+            includes = [ "torch-ext/torch_binding.h" ];
+          };
+          "torch-ext/torch_binding.h" = {
+            digest = "599dc502d889c052";
+            includes = [ ];
+          };
+        };
+      }
+    ];
   };
   variant = kernelBuilder.torchExtension kernel;
   toolchain1 = {
@@ -26,10 +82,6 @@ let
       "torch-ext/torch_binding.h"
     ];
   };
-  headers1 = [
-    "csrc/relu_cuda.h"
-    "torch-ext/torch_binding.h"
-  ];
   flags1 = [
     "-DCPU_KERNEL"
     "-DPy_LIMITED_API=3"
@@ -47,11 +99,11 @@ let
     {
       name = "torch";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "g++";
           namespace = "linked";
+          framework = true;
           flags = flags1;
           sources = [ "torch-ext/torch_binding.cpp" ];
         }
@@ -63,11 +115,11 @@ let
         "torch-ext"
         "csrc"
       ];
-      headers = headers1;
       units = [
         {
           driver = "g++";
           namespace = "none";
+          framework = true;
           flags = flags1;
           sources = [ "csrc/relu_cpu.cpp" ];
         }
@@ -96,13 +148,6 @@ let
     ];
     policy = policy1;
   };
-  python1 = {
-    dir = "torch-ext/relu";
-    extensions = [
-      "py"
-      "pyi"
-    ];
-  };
   metadata1 = {
     name = "relu";
     version = 1;
@@ -127,11 +172,11 @@ let
   component1 = {
     name = "torch";
     include = [ "csrc" ];
-    headers = headers1;
     units = [
       {
         driver = "g++";
         namespace = "linked";
+        framework = true;
         flags = [
           "-DCUDA_KERNEL"
           "-DPy_LIMITED_API=3"
@@ -151,48 +196,43 @@ let
       }
     ];
   };
+  component2 = {
+    name = "relu_cuda";
+    include = [ "csrc" ];
+    units = [
+      {
+        driver = "clang";
+        namespace = "none";
+        framework = false;
+        flags = [
+          "-DCUDA_KERNEL"
+          "-DUSE_CUDA=1"
+          "-DONNX_NAMESPACE=onnx_c2"
+          "-DENABLE_FP8"
+          "-O3"
+          "-DNDEBUG"
+          "-fPIC"
+          "-Wno-unknown-cuda-version"
+          "-Wno-unknown-warning-option"
+          "-std=c++17"
+          "--no-cuda-include-ptx=all"
+          "--cuda-gpu-arch=sm_70"
+          "--cuda-gpu-arch=sm_72"
+          "--cuda-gpu-arch=sm_75"
+          "--cuda-gpu-arch=sm_80"
+          "--cuda-gpu-arch=sm_86"
+          "--cuda-gpu-arch=sm_87"
+          "--cuda-gpu-arch=sm_89"
+          "--cuda-gpu-arch=sm_90"
+          "--cuda-include-ptx=sm_90"
+        ];
+        sources = [ "csrc/relu_cuda.cu" ];
+      }
+    ];
+  };
   components2 = [
     component1
-    {
-      name = "relu_cuda";
-      include = [ "csrc" ];
-      headers = headers1;
-      units = [
-        {
-          driver = "clang";
-          namespace = "none";
-          flags = [
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-DENABLE_FP8"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-std=c++17"
-            "--no-cuda-include-ptx=all"
-            "--cuda-gpu-arch=sm_70"
-            "--cuda-gpu-arch=sm_72"
-            "--cuda-gpu-arch=sm_75"
-            "--cuda-gpu-arch=sm_80"
-            "--cuda-gpu-arch=sm_86"
-            "--cuda-gpu-arch=sm_87"
-            "--cuda-gpu-arch=sm_89"
-            "--cuda-gpu-arch=sm_90"
-            "--cuda-include-ptx=sm_90"
-          ];
-          sources = [ "csrc/relu_cuda.cu" ];
-        }
-      ];
-    }
+    component2
   ];
   link2 = {
     driver = "g++";
@@ -239,51 +279,46 @@ let
     python = "python-3.11";
     torch = "torch-2.8.0";
   };
+  component3 = {
+    name = "relu_cuda";
+    include = [ "csrc" ];
+    units = [
+      {
+        driver = "clang";
+        namespace = "none";
+        framework = false;
+        flags = [
+          "-DCUDA_KERNEL"
+          "-DUSE_CUDA=1"
+          "-DONNX_NAMESPACE=onnx_c2"
+          "-DENABLE_FP8"
+          "-O3"
+          "-DNDEBUG"
+          "-fPIC"
+          "-Wno-unknown-cuda-version"
+          "-Wno-unknown-warning-option"
+          "-std=c++17"
+          "--no-cuda-include-ptx=all"
+          "--cuda-gpu-arch=sm_70"
+          "--cuda-gpu-arch=sm_72"
+          "--cuda-gpu-arch=sm_75"
+          "--cuda-gpu-arch=sm_80"
+          "--cuda-gpu-arch=sm_86"
+          "--cuda-gpu-arch=sm_87"
+          "--cuda-gpu-arch=sm_89"
+          "--cuda-gpu-arch=sm_90"
+          "--cuda-gpu-arch=sm_100"
+          "--cuda-gpu-arch=sm_101"
+          "--cuda-gpu-arch=sm_120"
+          "--cuda-include-ptx=sm_120"
+        ];
+        sources = [ "csrc/relu_cuda.cu" ];
+      }
+    ];
+  };
   components3 = [
     component1
-    {
-      name = "relu_cuda";
-      include = [ "csrc" ];
-      headers = headers1;
-      units = [
-        {
-          driver = "clang";
-          namespace = "none";
-          flags = [
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-DENABLE_FP8"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-std=c++17"
-            "--no-cuda-include-ptx=all"
-            "--cuda-gpu-arch=sm_70"
-            "--cuda-gpu-arch=sm_72"
-            "--cuda-gpu-arch=sm_75"
-            "--cuda-gpu-arch=sm_80"
-            "--cuda-gpu-arch=sm_86"
-            "--cuda-gpu-arch=sm_87"
-            "--cuda-gpu-arch=sm_89"
-            "--cuda-gpu-arch=sm_90"
-            "--cuda-gpu-arch=sm_100"
-            "--cuda-gpu-arch=sm_101"
-            "--cuda-gpu-arch=sm_120"
-            "--cuda-include-ptx=sm_120"
-          ];
-          sources = [ "csrc/relu_cuda.cu" ];
-        }
-      ];
-    }
+    component3
   ];
   metadata3 = {
     name = "relu";
@@ -314,14 +349,14 @@ let
     python = "python-3.11";
     torch = "torch-2.9.1";
   };
-  component2 = {
+  component4 = {
     name = "torch";
     include = [ "csrc" ];
-    headers = headers1;
     units = [
       {
         driver = "g++";
         namespace = "linked";
+        framework = true;
         flags = [
           "-DCUDA_KERNEL"
           "-DPy_LIMITED_API=3"
@@ -343,51 +378,8 @@ let
     ];
   };
   components4 = [
-    component2
-    {
-      name = "relu_cuda";
-      include = [ "csrc" ];
-      headers = headers1;
-      units = [
-        {
-          driver = "clang";
-          namespace = "none";
-          flags = [
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_NVSHMEM"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-DENABLE_FP8"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-std=c++17"
-            "--no-cuda-include-ptx=all"
-            "--cuda-gpu-arch=sm_70"
-            "--cuda-gpu-arch=sm_72"
-            "--cuda-gpu-arch=sm_75"
-            "--cuda-gpu-arch=sm_80"
-            "--cuda-gpu-arch=sm_86"
-            "--cuda-gpu-arch=sm_87"
-            "--cuda-gpu-arch=sm_89"
-            "--cuda-gpu-arch=sm_90"
-            "--cuda-gpu-arch=sm_100"
-            "--cuda-gpu-arch=sm_101"
-            "--cuda-gpu-arch=sm_120"
-            "--cuda-include-ptx=sm_120"
-          ];
-          sources = [ "csrc/relu_cuda.cu" ];
-        }
-      ];
-    }
+    component4
+    component3
   ];
   toolchain4 = {
     host = "gcc-12";
@@ -405,64 +397,58 @@ let
     python = "python-3.11";
     torch = "torch-2.11.0";
   };
+  component5 = {
+    name = "relu_cuda";
+    include = [ "csrc" ];
+    units = [
+      {
+        driver = "nvcc";
+        namespace = "none";
+        framework = false;
+        flags = [
+          "-forward-unknown-to-host-compiler"
+          "-DCUDA_KERNEL"
+          "-DUSE_CUDA=1"
+          "-DONNX_NAMESPACE=onnx_c2"
+          "-Xcudafe"
+          "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
+          "--expt-relaxed-constexpr"
+          "--expt-extended-lambda"
+          "-O3"
+          "-DNDEBUG"
+          "-Xcompiler=-fPIC,-fno-gnu-unique"
+          "-std=c++17"
+          "-DENABLE_FP8"
+          "-gencode"
+          "arch=compute_75,code=sm_75"
+          "-gencode"
+          "arch=compute_80,code=sm_80"
+          "-gencode"
+          "arch=compute_86,code=sm_86"
+          "-gencode"
+          "arch=compute_87,code=sm_87"
+          "-gencode"
+          "arch=compute_89,code=sm_89"
+          "-gencode"
+          "arch=compute_90,code=sm_90"
+          "-gencode"
+          "arch=compute_100,code=sm_100"
+          "-gencode"
+          "arch=compute_110,code=sm_110"
+          "-gencode"
+          "arch=compute_120,code=sm_120"
+          "-gencode"
+          "arch=compute_121,code=sm_121"
+          "-gencode"
+          "arch=compute_121,code=compute_121"
+        ];
+        sources = [ "csrc/relu_cuda.cu" ];
+      }
+    ];
+  };
   components5 = [
-    component2
-    {
-      name = "relu_cuda";
-      include = [ "csrc" ];
-      headers = headers1;
-      units = [
-        {
-          driver = "nvcc";
-          namespace = "none";
-          flags = [
-            "-forward-unknown-to-host-compiler"
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_NVSHMEM"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-Xcudafe"
-            "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
-            "--expt-relaxed-constexpr"
-            "--expt-extended-lambda"
-            "-O3"
-            "-DNDEBUG"
-            "-Xcompiler=-fPIC,-fno-gnu-unique"
-            "-std=c++17"
-            "-DENABLE_FP8"
-            "-gencode"
-            "arch=compute_75,code=sm_75"
-            "-gencode"
-            "arch=compute_80,code=sm_80"
-            "-gencode"
-            "arch=compute_86,code=sm_86"
-            "-gencode"
-            "arch=compute_87,code=sm_87"
-            "-gencode"
-            "arch=compute_89,code=sm_89"
-            "-gencode"
-            "arch=compute_90,code=sm_90"
-            "-gencode"
-            "arch=compute_100,code=sm_100"
-            "-gencode"
-            "arch=compute_110,code=sm_110"
-            "-gencode"
-            "arch=compute_120,code=sm_120"
-            "-gencode"
-            "arch=compute_121,code=sm_121"
-            "-gencode"
-            "arch=compute_121,code=compute_121"
-          ];
-          sources = [ "csrc/relu_cuda.cu" ];
-        }
-      ];
-    }
+    component4
+    component5
   ];
   metadata4 = {
     name = "relu";
@@ -509,11 +495,11 @@ let
     {
       name = "torch";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "g++";
           namespace = "linked";
+          framework = true;
           flags = flags2;
           sources = [ "torch-ext/torch_binding.cpp" ];
         }
@@ -525,11 +511,11 @@ let
         "torch-ext"
         "csrc"
       ];
-      headers = headers1;
       units = [
         {
           driver = "g++";
           namespace = "none";
+          framework = true;
           flags = flags2;
           sources = [ "csrc/relu_cpu.cpp" ];
         }
@@ -542,14 +528,14 @@ let
     python = "python-3.11";
     torch = "torch-2.12.1";
   };
-  component3 = {
+  component6 = {
     name = "torch";
     include = [ "csrc" ];
-    headers = headers1;
     units = [
       {
         driver = "g++";
         namespace = "linked";
+        framework = true;
         flags = [
           "-DCUDA_KERNEL"
           "-DPy_LIMITED_API=3"
@@ -571,26 +557,56 @@ let
     ];
   };
   components7 = [
-    component3
+    component6
+    component5
+  ];
+  toolchain9 = {
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.13.0";
+  };
+  toolchain10 = {
+    cuda = "cuda-13.0";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.13.0";
+  };
+  toolchain11 = {
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.14.1";
+  };
+  toolchain12 = {
+    cuda = "cuda-13.0";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.14.1";
+  };
+  toolchain13 = {
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.15.0";
+  };
+  toolchain14 = {
+    cuda = "cuda-13.2";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.15.0";
+  };
+  components8 = [
+    component6
     {
       name = "relu_cuda";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "nvcc";
           namespace = "none";
+          framework = false;
           flags = [
             "-forward-unknown-to-host-compiler"
             "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
             "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_NVSHMEM"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
             "-DONNX_NAMESPACE=onnx_c2"
             "-Xcudafe"
             "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
@@ -629,39 +645,6 @@ let
       ];
     }
   ];
-  toolchain9 = {
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.13.0";
-  };
-  toolchain10 = {
-    cuda = "cuda-13.0";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.13.0";
-  };
-  toolchain11 = {
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.14.1";
-  };
-  toolchain12 = {
-    cuda = "cuda-13.0";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.14.1";
-  };
-  toolchain13 = {
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.15.0";
-  };
-  toolchain14 = {
-    cuda = "cuda-13.2";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.15.0";
-  };
   flags3 = [
     "-DCPU_KERNEL"
     "-DPy_LIMITED_API=3"
@@ -675,15 +658,15 @@ let
     "-fPIC"
     "-mmacosx-version-min=15.0"
   ];
-  components8 = [
+  components9 = [
     {
       name = "torch";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "apple-clang++";
           namespace = "linked";
+          framework = true;
           flags = flags3;
           sources = [ "torch-ext/torch_binding.cpp" ];
         }
@@ -695,11 +678,11 @@ let
         "torch-ext"
         "csrc"
       ];
-      headers = headers1;
       units = [
         {
           driver = "apple-clang++";
           namespace = "none";
+          framework = true;
           flags = flags3;
           sources = [ "csrc/relu_cpu.cpp" ];
         }
@@ -735,15 +718,15 @@ let
     "-fPIC"
     "-mmacosx-version-min=15.0"
   ];
-  components9 = [
+  components10 = [
     {
       name = "torch";
       include = [ "csrc" ];
-      headers = headers1;
       units = [
         {
           driver = "apple-clang++";
           namespace = "linked";
+          framework = true;
           flags = flags4;
           sources = [ "torch-ext/torch_binding.cpp" ];
         }
@@ -755,11 +738,11 @@ let
         "torch-ext"
         "csrc"
       ];
-      headers = headers1;
       units = [
         {
           driver = "apple-clang++";
           namespace = "none";
+          framework = true;
           flags = flags4;
           sources = [ "csrc/relu_cpu.cpp" ];
         }
@@ -787,49 +770,9 @@ let
     python = "python-3.11";
     torch = "torch-2.9.0-cu126";
   };
-  components10 = [
+  components11 = [
+    component4
     component2
-    {
-      name = "relu_cuda";
-      include = [ "csrc" ];
-      headers = headers1;
-      units = [
-        {
-          driver = "clang";
-          namespace = "none";
-          flags = [
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_NVSHMEM"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-DENABLE_FP8"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-std=c++17"
-            "--no-cuda-include-ptx=all"
-            "--cuda-gpu-arch=sm_70"
-            "--cuda-gpu-arch=sm_72"
-            "--cuda-gpu-arch=sm_75"
-            "--cuda-gpu-arch=sm_80"
-            "--cuda-gpu-arch=sm_86"
-            "--cuda-gpu-arch=sm_87"
-            "--cuda-gpu-arch=sm_89"
-            "--cuda-gpu-arch=sm_90"
-            "--cuda-include-ptx=sm_90"
-          ];
-          sources = [ "csrc/relu_cuda.cu" ];
-        }
-      ];
-    }
   ];
   toolchain18 = {
     clang = "clang-22";
@@ -878,49 +821,9 @@ let
     python = "python-3.11";
     torch = "torch-2.12.0-cu126";
   };
-  components11 = [
-    component3
-    {
-      name = "relu_cuda";
-      include = [ "csrc" ];
-      headers = headers1;
-      units = [
-        {
-          driver = "clang";
-          namespace = "none";
-          flags = [
-            "-DCUDA_KERNEL"
-            "-DPy_LIMITED_API=3"
-            "-DUSE_C10D_GLOO"
-            "-DUSE_C10D_NCCL"
-            "-DUSE_CUDA=1"
-            "-DUSE_DISTRIBUTED"
-            "-DUSE_NVSHMEM"
-            "-DUSE_RPC"
-            "-DUSE_TENSORPIPE"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-DENABLE_FP8"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-std=c++20"
-            "--no-cuda-include-ptx=all"
-            "--cuda-gpu-arch=sm_70"
-            "--cuda-gpu-arch=sm_72"
-            "--cuda-gpu-arch=sm_75"
-            "--cuda-gpu-arch=sm_80"
-            "--cuda-gpu-arch=sm_86"
-            "--cuda-gpu-arch=sm_87"
-            "--cuda-gpu-arch=sm_89"
-            "--cuda-gpu-arch=sm_90"
-            "--cuda-include-ptx=sm_90"
-          ];
-          sources = [ "csrc/relu_cuda.cu" ];
-        }
-      ];
-    }
+  components12 = [
+    component6
+    component2
   ];
   toolchain25 = {
     cuda = "cuda-13.2";
@@ -956,7 +859,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -973,7 +875,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components2;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -984,7 +885,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1001,7 +901,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components3;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1012,7 +911,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1029,7 +927,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components4;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1040,7 +937,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1057,7 +953,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components4;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1068,7 +963,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1079,7 +973,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components5;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1090,7 +983,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components6;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1101,7 +993,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components7;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1112,7 +1003,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components6;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1123,7 +1013,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components7;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1134,7 +1023,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components6;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1145,7 +1033,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components7;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1156,7 +1043,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components6;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1165,9 +1051,8 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain14;
       id = id2;
-      components = components7;
+      components = components8;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1178,7 +1063,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1189,7 +1073,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1200,7 +1083,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1211,7 +1093,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1222,7 +1103,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components1;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1233,7 +1113,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components5;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1244,7 +1123,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components6;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1255,7 +1133,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components7;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1266,7 +1143,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components6;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1277,7 +1153,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components7;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1288,7 +1163,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components6;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1299,7 +1173,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components7;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1310,7 +1183,6 @@ kernelBuilder.kernel {
       id = id1;
       components = components6;
       link = link1;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1319,9 +1191,8 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain14;
       id = id2;
-      components = components7;
+      components = components8;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1333,9 +1204,8 @@ kernelBuilder.kernel {
         torch = "torch-2.7.1";
       };
       id = id1;
-      components = components8;
+      components = components9;
       link = link3;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1347,9 +1217,8 @@ kernelBuilder.kernel {
         torch = "torch-2.8.0";
       };
       id = id1;
-      components = components8;
+      components = components9;
       link = link3;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1361,9 +1230,8 @@ kernelBuilder.kernel {
         torch = "torch-2.9.1";
       };
       id = id1;
-      components = components8;
+      components = components9;
       link = link3;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1375,9 +1243,8 @@ kernelBuilder.kernel {
         torch = "torch-2.10.0";
       };
       id = id1;
-      components = components8;
+      components = components9;
       link = link3;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1389,9 +1256,8 @@ kernelBuilder.kernel {
         torch = "torch-2.11.0";
       };
       id = id1;
-      components = components8;
+      components = components9;
       link = link3;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1403,9 +1269,8 @@ kernelBuilder.kernel {
         torch = "torch-2.12.1";
       };
       id = id1;
-      components = components9;
+      components = components10;
       link = link3;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1417,9 +1282,8 @@ kernelBuilder.kernel {
         torch = "torch-2.13.0";
       };
       id = id1;
-      components = components9;
+      components = components10;
       link = link3;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1431,9 +1295,8 @@ kernelBuilder.kernel {
         torch = "torch-2.14.1";
       };
       id = id1;
-      components = components9;
+      components = components10;
       link = link3;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1445,9 +1308,8 @@ kernelBuilder.kernel {
         torch = "torch-2.15.0";
       };
       id = id1;
-      components = components9;
+      components = components10;
       link = link3;
-      python = python1;
       metadata = metadata1;
     })
     (variant {
@@ -1464,7 +1326,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components2;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1475,7 +1336,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components3;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1492,7 +1352,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components2;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1503,7 +1362,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components3;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1512,9 +1370,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain17;
       id = id2;
-      components = components10;
+      components = components11;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1525,7 +1382,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components4;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1536,7 +1392,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components5;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1545,9 +1400,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain20;
       id = id2;
-      components = components10;
+      components = components11;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1558,7 +1412,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components5;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1567,9 +1420,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain22;
       id = id2;
-      components = components10;
+      components = components11;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1580,7 +1432,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components4;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1589,9 +1440,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain24;
       id = id2;
-      components = components11;
+      components = components12;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1600,9 +1450,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain25;
       id = id2;
-      components = components7;
+      components = components8;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1611,9 +1460,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain26;
       id = id2;
-      components = components11;
+      components = components12;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1622,9 +1470,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain27;
       id = id2;
-      components = components7;
+      components = components8;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1635,7 +1482,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components3;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1646,7 +1492,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components3;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1655,9 +1500,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain17;
       id = id2;
-      components = components10;
+      components = components11;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1674,7 +1518,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components4;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1685,7 +1528,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components4;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1696,7 +1538,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components5;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1705,9 +1546,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain20;
       id = id2;
-      components = components10;
+      components = components11;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1724,7 +1564,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components4;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1735,7 +1574,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components5;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1744,9 +1582,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain22;
       id = id2;
-      components = components10;
+      components = components11;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1757,7 +1594,6 @@ kernelBuilder.kernel {
       id = id2;
       components = components4;
       link = link2;
-      python = python1;
       metadata = metadata3;
     })
     (variant {
@@ -1766,9 +1602,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain24;
       id = id2;
-      components = components11;
+      components = components12;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1777,9 +1612,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain25;
       id = id2;
-      components = components7;
+      components = components8;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
     (variant {
@@ -1788,9 +1622,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain26;
       id = id2;
-      components = components11;
+      components = components12;
       link = link2;
-      python = python1;
       metadata = metadata2;
     })
     (variant {
@@ -1799,9 +1632,8 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain27;
       id = id2;
-      components = components7;
+      components = components8;
       link = link2;
-      python = python1;
       metadata = metadata4;
     })
   ];

@@ -9,15 +9,20 @@ let
     name = "silu-and-mul";
     inherit root;
     manifest = "b7751a491fc2c857d75da548c206ac5713e6429a665fa9dc247e5c51b1b3a039";
+    python = {
+      dir = "torch-ext/silu_and_mul";
+      extensions = [
+        "py"
+        "pyi"
+      ];
+    };
+    listing = {
+      folders = [ ];
+      digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    };
+    searches = [ ];
   };
   noarch = kernelBuilder.torchNoarch kernel;
-  python1 = {
-    dir = "torch-ext/silu_and_mul";
-    extensions = [
-      "py"
-      "pyi"
-    ];
-  };
 in
 kernelBuilder.kernel {
   name = "silu-and-mul";
@@ -33,7 +38,6 @@ kernelBuilder.kernel {
         salt = "e20b862c02fc057b";
         files = [ ];
       };
-      python = python1;
       metadata = {
         name = "silu-and-mul";
         version = 1;
@@ -54,7 +58,6 @@ kernelBuilder.kernel {
         salt = "e20b862c02fc057b";
         files = [ ];
       };
-      python = python1;
       metadata = {
         name = "silu-and-mul";
         version = 1;
@@ -75,7 +78,6 @@ kernelBuilder.kernel {
         salt = "e20b862c02fc057b";
         files = [ ];
       };
-      python = python1;
       metadata = {
         name = "silu-and-mul";
         version = 1;
@@ -96,7 +98,6 @@ kernelBuilder.kernel {
         salt = "e20b862c02fc057b";
         files = [ ];
       };
-      python = python1;
       metadata = {
         name = "silu-and-mul";
         version = 1;

@@ -1,4 +1,4 @@
-# One translation unit -> one object file. Its inputs are that file, the headers it can see, its flags and its
+# One translation unit -> one object file. Its inputs are that file, the headers it reaches, its flags and its
 # toolchain: nothing else, so nothing else makes it compile again.
 { run }:
 {
@@ -11,12 +11,16 @@
   # The file, as a store path, and its path in the kernel's folder, which is also where it lies when compiled.
   file,
   source,
-  # A tree of the headers that it can see, laid out like the kernel's folder.
+  # A tree of the headers that it reaches, laid out like the kernel's folder.
   headers,
+  # A file that says what these include: from sources.nix.
+  includes,
   # Folders of the kernel that are searched for headers.
   include,
   # Flags in the order in which the driver gets them. They hold no store path.
   flags,
+  # Whether it reaches headers of the framework or of Python. If not, they are no inputs.
+  framework,
   # Header of macros that register operators, for units that do so with it, else null.
   registration,
   # `NAME=value`: a macro that holds the op namespace, for units that need it, else null. The others leave it to the link.
@@ -25,6 +29,14 @@
 let
   cuda = driver == "nvcc" || driver == "clang";
   present = builtins.filter (tool: tool != null);
+  frameworks =
+    if framework then
+      present [
+        toolchain.framework
+        toolchain.python
+      ]
+    else
+      [ ];
   # Toolkits of GPUs that the variant has.
   toolkits = present [
     toolchain.cuda
@@ -40,9 +52,11 @@ run {
     source
     headers
     include
+    includes
     flags
     ;
   script = ./compile.sh;
+  includesScript = ./includes.sh;
   needsShell = driver == "nvcc";
   tools = present [
     toolchain.host.bin
@@ -53,17 +67,14 @@ run {
   ];
   registration = if registration == null then "" else registration;
   define = if define == null then "" else define;
-  system_include =
-    toolchain.framework.include
-    ++ builtins.concatMap (tool: tool.include) (present [ toolchain.python ] ++ toolkits);
+  system_include = builtins.concatMap (tool: tool.include) (frameworks ++ toolkits);
   # Where these headers lie must not reach the object.
-  prefixes = [
-    toolchain.framework.prefix
-  ]
-  ++ builtins.concatMap (tool: tool.include) toolkits;
+  prefixes =
+    (if framework then [ toolchain.framework.prefix ] else [ ])
+    ++ builtins.concatMap (tool: tool.include) toolkits;
   # NB: what another driver needs is no input of this one.
   hipify = if driver == "hip" then ./hipify.py else "";
-  torchHipify = if driver == "hip" then toolchain.framework.hipify else "";
+  torchHipify = if driver == "hip" && framework then toolchain.framework.hipify else "";
   metal = if driver == "metal" then ./metal.sh else "";
   metallibHeader = if driver == "apple-clang++" then ../../templates/torch/metallib.h else "";
   cuda = if cuda then toolchain.cuda.toolkit else "";

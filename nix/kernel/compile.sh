@@ -3,6 +3,8 @@ mkdir work && cp -r "$headers/." work && chmod -R u+w work
 cd work
 mkdir -p "$(dirname "./$source")"
 cp "$file" "./$source"
+# shellcheck source=nix/kernel/includes.sh
+. "$includesScript"
 
 command=()
 search=()
@@ -15,7 +17,8 @@ if [ -n "$define" ]; then
 elif [ -n "$registration" ]; then
     command+=(-DKERNEL_BUILDER_NAMESPACE_LINKED)
 fi
-for dir in "${include[@]}"; do search+=("-I$dir"); done
+# A name with `..` needs the folder that it begins at.
+for dir in "${include[@]}"; do mkdir -p "$dir" && search+=("-I$dir"); done
 # Shaders see no C++.
 [ "$driver" = metal ] || for dir in "${system_include[@]}"; do search+=(-isystem "$dir"); done
 

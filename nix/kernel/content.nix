@@ -1,18 +1,17 @@
 # What every variant has, with native code or without: an id made of its content, and a package of its Python files.
+# NB: called once for each kernel, so that variants share what is in it.
 {
-  # Name of the kernel, and the folder that every path is relative to.
   name,
-  root,
-  # sha256 (hex) of the build.toml that build.nix was generated from.
-  manifest,
+  # Python files: the folder and the file name extensions that belong to the package.
+  python,
+  # From sources.nix.
+  sources,
 }:
-{ id, python }:
 let
-  sources = import ./sources.nix { inherit root; };
-  fresh = builtins.hashFile "sha256" (root + "/build.toml") == manifest;
   pythonFiles = sources.find python.dir python.extensions;
+  pythonTree = sources.tree pythonFiles;
 in
-rec {
+id: rec {
   # The build's id: name of its Python module, its library and its op namespace. It holds the Python files too, since
   # those register things under the namespace.
   namespace = "${id.prefix}_${sources.hash id.salt (id.files ++ pythonFiles)}";
@@ -27,7 +26,7 @@ rec {
       ops,
       metadata,
     }:
-    if fresh then
+    sources.fresh (
       recipe.package {
         inherit
           library
@@ -37,8 +36,7 @@ rec {
           ops
           variant
           ;
-        python = "${sources.tree pythonFiles}/${python.dir}";
+        python = "${pythonTree}/${python.dir}";
       }
-    else
-      throw "build.nix is older than build.toml: run `kernel-builder generate` in the kernel's folder";
+    );
 }

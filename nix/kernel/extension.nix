@@ -1,7 +1,11 @@
 # One variant with native code, as build.nix describes it -> its derivations. Everything is decided in build.nix; this
 # only connects. What differs between frameworks is in frameworks.nix.
 framework:
-kernel@{ name, root, ... }:
+kernel@{ name, python, ... }:
+let
+  sources = import ./sources.nix kernel;
+  content = import ./content.nix { inherit name python sources; };
+in
 {
   variant,
   # Where it is built.
@@ -12,30 +16,26 @@ kernel@{ name, root, ... }:
   toolchain,
   # Prefix of its ids, a hash of what build.toml says of its native code, and the files of that code.
   id,
-  # Groups of translation units that see the same headers.
+  # Groups of translation units that search the same folders for headers.
   components,
   link,
-  # Python files: the folder and the file name extensions that belong to the package.
-  python,
   # The fixed part of metadata.json.
   metadata,
 }:
 let
-  sources = import ./sources.nix { inherit root; };
   recipe = (import ../recipes.nix).${system};
   tools = recipe.toolchain toolchain;
-  content = import ./content.nix kernel { inherit id python; };
-  inherit (content) namespace;
+  inherit (content id) namespace package;
 
   compile =
-    component: headers: group: source:
+    component: units: group: source:
     recipe.compile {
       name = "${name}-${source}.o";
       toolchain = tools;
-      inherit (group) driver flags;
+      inherit (group) driver flags framework;
       inherit (component) include;
-      inherit source headers;
-      file = sources.file source;
+      inherit source;
+      inherit (sources.fresh units.${source}) file headers includes;
       registration = if group.namespace == "none" then null else framework.registration;
       define = if group.namespace == "compiled" then "${framework.define}=${namespace}" else null;
     };
@@ -45,9 +45,9 @@ let
     builtins.concatMap (
       component:
       let
-        headers = sources.tree component.headers;
+        units = sources.units component.include;
       in
-      builtins.concatMap (group: map (compile component headers group) group.sources) (
+      builtins.concatMap (group: map (compile component units group) group.sources) (
         builtins.filter (group: wanted group.driver) component.units
       )
     ) components;
@@ -79,7 +79,7 @@ in
     ;
   backend = metadata.backend.type;
   # Evaluating names of variants touches none of the above.
-  package = content.package recipe {
+  package = package recipe {
     inherit library metadata variant;
     inherit (framework) ops;
   };

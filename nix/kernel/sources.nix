@@ -1,16 +1,66 @@
 # Files of a kernel's folder as store paths that hold just them, so that a change of any other file changes nothing.
-{ root }:
+# NB: called once for each kernel, so that variants share what is in it.
+{
+  # The folder that every path is relative to.
+  root,
+  # sha256 (hex) of the build.toml that build.nix was generated from.
+  manifest,
+  # Folders in which compilers look for headers, and a digest of the names that they then had.
+  listing,
+  # For some lists of folders to `include`: files with what each includes, and a digest of the lines that say so.
+  searches,
+  ...
+}:
 let
   absolute = path: root + "/${path}";
   prefixLength = builtins.stringLength (toString root) + 1;
   relative = path: builtins.substring prefixLength (-1) path;
 
+  run = "run `kernel-builder generate` in the kernel's folder";
   existing =
     path:
     if builtins.pathExists (absolute path) then
       path
     else
-      throw "${path} is listed in build.nix and does not exist: run `kernel-builder generate` in the kernel's folder";
+      throw "${path} is listed in build.nix and does not exist: ${run}";
+  # A value that only a build.nix of these files may have.
+  fresh =
+    if builtins.hashFile "sha256" (absolute "build.toml") != manifest then
+      throw "build.nix is older than build.toml: ${run}"
+    else if builtins.hashString "sha256" (builtins.concatStringsSep "\n" names) != listing.digest then
+      throw "build.nix does not know every file below ${builtins.concatStringsSep ", " listing.folders} that may be included: ${run}"
+    else
+      value: value;
+  # What `Listing` of src/plan/headers.rs has a digest of.
+  names = builtins.concatMap (
+    dir: if builtins.pathExists (absolute dir) then below dir else [ ]
+  ) listing.folders;
+  below =
+    dir:
+    let
+      entries = builtins.readDir (absolute dir);
+    in
+    builtins.concatMap (
+      entry:
+      let
+        path = if dir == "." then entry else "${dir}/${entry}";
+      in
+      if builtins.match "[.].*" entry != null || dir == "." && builtins.elem entry leftBehind then
+        [ ]
+      else if entries.${entry} == "directory" then
+        below path
+      else if builtins.match "[^.]*|.*[.](${extensions})" entry != null then
+        [ path ]
+      else
+        [ ]
+    ) (builtins.attrNames entries);
+  leftBehind = [
+    "build"
+    "result"
+    "venv"
+  ];
+  # Of headers and of sources, as in src/kernel/source.rs.
+  extensions = "h|hh|hpp|hxx|cuh|inc|inl|ipp|tcc|tpp|def|c|cc|cpp|cxx|cu|hip|metal|mm";
 
   # "a/b/c.h" -> [ "a" "a/b" ]
   parents =
@@ -22,14 +72,6 @@ let
     builtins.genList (
       n: builtins.concatStringsSep "/" (builtins.genList (builtins.elemAt parts) (n + 1))
     ) count;
-in
-{
-  file =
-    path:
-    builtins.path {
-      path = absolute (existing path);
-      name = "source";
-    };
 
   # A folder with the listed files at their places.
   tree =
@@ -47,6 +89,42 @@ in
       name = "headers";
       filter = path: _: wanted ? ${relative path};
     };
+
+  # What a unit is compiled from.
+  unit =
+    files: source:
+    let
+      reached = builtins.genericClosure {
+        startSet = [ { key = source; } ];
+        operator = file: map (key: { inherit key; }) files.${file.key}.includes;
+      };
+      paths = map (file: file.key) reached;
+    in
+    {
+      file = builtins.path {
+        path = absolute (existing source);
+        name = "source";
+      };
+      headers = tree (builtins.filter (path: path != source) paths);
+      # A line for each file (includes.sh).
+      includes = builtins.toFile "includes" (
+        builtins.concatStringsSep "" (map (path: "${files.${path}.digest} ${path}\n") paths)
+      );
+    };
+  units = map (search: {
+    inherit (search) include;
+    files = builtins.mapAttrs (source: _: unit search.files source) search.files;
+  }) searches;
+
+  hashOf = path: builtins.hashFile "sha256" (absolute (existing path));
+  contents = builtins.mapAttrs (path: _: hashOf path);
+  native = builtins.foldl' (all: search: all // contents search.files) { } searches;
+in
+{
+  inherit fresh tree;
+
+  # The units of components that search some folders, by source.
+  units = include: (builtins.head (builtins.filter (search: search.include == include) units)).files;
 
   # The files of a folder that have one of some extensions, at any depth, as paths from the kernel's folder.
   find =
@@ -84,7 +162,7 @@ in
     builtins.substring 0 10 (
       builtins.hashString "sha256" (
         builtins.concatStringsSep "\n" (
-          [ salt ] ++ map (path: "${builtins.hashFile "sha256" (absolute (existing path))}  ${path}") paths
+          [ salt ] ++ map (path: "${native.${path} or (hashOf path)}  ${path}") paths
         )
       )
     );

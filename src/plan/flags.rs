@@ -1,10 +1,12 @@
 //! Compiler flags per driver: those that a Release build of the reference's generated CMake project passes, in its
 //! order. The folders of the toolchain are not among them; only Nix knows where those lie.
 
+use std::collections::BTreeSet;
+
 use super::{DeviceArch, Driver};
 use crate::kernel::{Backend, Capability, Kernel, Language};
 use crate::matrix::clang;
-use crate::matrix::{Abi, Row, Table, Variant};
+use crate::matrix::{Abi, Matrix, Row, Table, Variant};
 use crate::version::Version;
 
 /// What torch's own CMake files tell nvcc, mostly about warnings of its headers.
@@ -20,6 +22,71 @@ const NVCC_TORCH: [&str; 5] = [
 
 /// The C++ standard that tvm-ffi's headers need (its CMake target asks for it).
 const TVM_FFI_CXX: u32 = 17;
+
+/// What those of Python get.
+const PYTHON: &str = "Py_LIMITED_API=3";
+
+/// What headers ask of the files that include them.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// C++ standard: 17, 20.
+    cxx: u32,
+    /// Macros, with their values.
+    defines: Vec<String>,
+}
+
+impl Asked {
+    /// By the framework of a row, and by Python.
+    pub fn by_framework(row: &Row, table: &Table) -> Self {
+        let Some(facts) = table.torch(row) else {
+            return Self {
+                cxx: TVM_FFI_CXX,
+                defines: Vec::new(),
+            };
+        };
+        let mut defines = vec![PYTHON.to_owned()];
+        defines.extend(facts.defines.iter().cloned());
+        if row.backend == Backend::Cuda {
+            defines.extend(facts.cuda_defines.iter().cloned());
+        }
+        Self {
+            cxx: facts.cxx,
+            defines,
+        }
+    }
+
+    /// By neither: nothing, so that an object serves every framework's release. Its C++ standard is the oldest of those
+    /// that are built with the same compilers, which the author's code has to make do with anyway.
+    pub fn by_nobody(row: &Row, matrix: &Matrix, table: &Table) -> Self {
+        let compilers = |row: &Row| {
+            let mut toolchain = row.toolchain.clone();
+            toolchain.retain(|role, _| !["python", "torch", "tvm-ffi"].contains(role));
+            (row.system.clone(), toolchain)
+        };
+        let own = compilers(row);
+        let rows = matrix
+            .variants
+            .iter()
+            .filter_map(|variant| variant.row.as_ref());
+        let same = rows.filter(|other| compilers(other) == own);
+        let standards = same.map(|other| Self::by_framework(other, table).cxx);
+        Self {
+            cxx: standards.min().unwrap_or(TVM_FFI_CXX),
+            defines: Vec::new(),
+        }
+    }
+}
+
+/// Names of the macros that only files with headers of a framework get. Others may ask for them, too.
+pub fn framework_macros(table: &Table) -> BTreeSet<&str> {
+    let facts = table.rows.iter().filter_map(|row| table.torch(row));
+    let names = facts.flat_map(|facts| facts.defines.iter().chain(&facts.cuda_defines));
+    names
+        .map(String::as_str)
+        .chain([PYTHON])
+        .map(|define| define.split('=').next().unwrap_or(define))
+        .collect()
+}
 
 /// What clang is told beside that. Its releases know the CUDA toolkits before them, and take a newer one for the last of these.
 const CLANG: [&str; 5] = [
@@ -54,30 +121,30 @@ pub const SYCL: [&str; 8] = [
 ];
 
 /// g++'s flags, before the user's own.
-pub fn cxx(variant: &Variant, row: &Row, table: &Table) -> Vec<String> {
-    let mut flags = defines(variant, row, table);
+pub fn cxx(variant: &Variant, row: &Row, asked: &Asked) -> Vec<String> {
+    let mut flags = defines(variant, row, asked);
     flags.extend(["-O3", "-DNDEBUG"].map(str::to_owned));
-    flags.push(format!("-std=gnu++{}", standard(row, table)));
+    flags.push(format!("-std=gnu++{}", asked.cxx));
     flags.extend(["-fPIC", "-fno-gnu-unique"].map(str::to_owned));
     flags
 }
 
 /// gcc's flags for C sources.
-pub fn c(variant: &Variant, row: &Row, table: &Table) -> Vec<String> {
-    let mut flags = defines(variant, row, table);
+pub fn c(variant: &Variant, row: &Row, asked: &Asked) -> Vec<String> {
+    let mut flags = defines(variant, row, asked);
     flags.extend(["-O3", "-DNDEBUG", "-fPIC"].map(str::to_owned));
     flags
 }
 
 /// nvcc's flags, before the user's own.
-pub fn nvcc(variant: &Variant, row: &Row, table: &Table, archs: &[DeviceArch]) -> Vec<String> {
+pub fn nvcc(variant: &Variant, row: &Row, asked: &Asked, archs: &[DeviceArch]) -> Vec<String> {
     let mut flags = vec!["-forward-unknown-to-host-compiler".to_owned()];
-    flags.extend(defines(variant, row, table));
+    flags.extend(defines(variant, row, asked));
     if row.torch.is_some() {
         flags.extend(NVCC_TORCH.map(str::to_owned));
     }
     flags.extend(["-O3", "-DNDEBUG", "-Xcompiler=-fPIC,-fno-gnu-unique"].map(str::to_owned));
-    flags.push(format!("-std=c++{}", standard(row, table)));
+    flags.push(format!("-std=c++{}", asked.cxx));
     if row.torch.is_some() {
         flags.push("-DENABLE_FP8".to_owned());
     }
@@ -98,13 +165,13 @@ pub fn nvcc(variant: &Variant, row: &Row, table: &Table, archs: &[DeviceArch]) -
 }
 
 /// clang's flags for CUDA sources, before the user's own: what nvcc's mean to it.
-pub fn clang(variant: &Variant, row: &Row, table: &Table, archs: &[DeviceArch]) -> Vec<String> {
-    let mut flags = defines(variant, row, table);
+pub fn clang(variant: &Variant, row: &Row, asked: &Asked, archs: &[DeviceArch]) -> Vec<String> {
+    let mut flags = defines(variant, row, asked);
     if row.torch.is_some() {
         flags.extend(["-DONNX_NAMESPACE=onnx_c2", "-DENABLE_FP8"].map(str::to_owned));
     }
     flags.extend(CLANG.map(str::to_owned));
-    flags.push(format!("-std=c++{}", standard(row, table)));
+    flags.push(format!("-std=c++{}", asked.cxx));
     flags.push("--no-cuda-include-ptx=all".to_owned());
     for capability in capabilities(archs) {
         flags.extend(clang::architecture(&capability.sm(), capability.ptx));
@@ -120,20 +187,20 @@ fn capabilities(archs: &[DeviceArch]) -> impl Iterator<Item = &Capability> {
 }
 
 /// The flags of ROCm's clang, before the user's own.
-pub fn hip(variant: &Variant, row: &Row, table: &Table, archs: &[DeviceArch]) -> Vec<String> {
-    let mut flags = defines(variant, row, table);
+pub fn hip(variant: &Variant, row: &Row, asked: &Asked, archs: &[DeviceArch]) -> Vec<String> {
+    let mut flags = defines(variant, row, asked);
     if row.torch.is_some() {
         flags.push("-DENABLE_FP8".to_owned());
     }
-    flags.extend(optimized(row, table));
+    flags.extend(optimized(asked));
     flags.extend(archs.iter().map(|arch| format!("--offload-arch={arch}")));
     flags
 }
 
 /// icpx's flags, before the user's own; [`SYCL`] makes them those of device code.
-pub fn icpx(variant: &Variant, row: &Row, table: &Table) -> Vec<String> {
-    let mut flags = defines(variant, row, table);
-    flags.extend(optimized(row, table));
+pub fn icpx(variant: &Variant, row: &Row, asked: &Asked) -> Vec<String> {
+    let mut flags = defines(variant, row, asked);
+    flags.extend(optimized(asked));
     flags
 }
 
@@ -141,13 +208,13 @@ pub fn icpx(variant: &Variant, row: &Row, table: &Table) -> Vec<String> {
 pub fn apple(
     variant: &Variant,
     row: &Row,
-    table: &Table,
+    asked: &Asked,
     driver: Driver,
     kernel: &Kernel,
 ) -> Vec<String> {
     let mut flags = match driver {
-        Driver::AppleClangxx => icpx(variant, row, table),
-        _ => c(variant, row, table),
+        Driver::AppleClangxx => icpx(variant, row, asked),
+        _ => c(variant, row, asked),
     };
     let metal = row.backend == Backend::Metal;
     let mut sections = kernel.sections.iter().filter(|_| metal);
@@ -210,26 +277,19 @@ fn oldest_macos(row: &Row) -> String {
 }
 
 /// What every clang gets for C++.
-fn optimized(row: &Row, table: &Table) -> Vec<String> {
+fn optimized(asked: &Asked) -> Vec<String> {
     let mut flags = ["-O3", "-DNDEBUG"].map(str::to_owned).to_vec();
-    flags.push(format!("-std=gnu++{}", standard(row, table)));
+    flags.push(format!("-std=gnu++{}", asked.cxx));
     flags.push("-fPIC".to_owned());
     flags
 }
 
-fn standard(row: &Row, table: &Table) -> u32 {
-    table.torch(row).map_or(TVM_FFI_CXX, |facts| facts.cxx)
-}
-
-fn defines(variant: &Variant, row: &Row, table: &Table) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    if let Some(facts) = table.torch(row) {
-        names.push("Py_LIMITED_API=3".to_owned());
-        names.extend(facts.defines.iter().cloned());
+fn defines(variant: &Variant, row: &Row, asked: &Asked) -> Vec<String> {
+    let mut names = asked.defines.clone();
+    if row.torch.is_some() {
         match row.backend {
             Backend::Cuda => {
                 names.push("USE_CUDA=1".to_owned());
-                names.extend(facts.cuda_defines.iter().cloned());
             }
             Backend::Rocm => {
                 names.push("USE_ROCM=1".to_owned());

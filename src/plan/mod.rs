@@ -3,10 +3,12 @@
 
 mod device;
 pub mod flags;
-pub mod headers;
+mod headers;
 pub mod id;
+mod includes;
 mod metadata;
 mod namespace;
+mod search;
 mod units;
 
 use std::collections::BTreeMap;
@@ -20,8 +22,10 @@ use crate::kernel::{Backend, Framework, Kernel};
 use crate::matrix::{Matrix, Row, Table, Variant};
 
 pub use self::device::DeviceArch;
+pub use self::headers::Listing;
 pub use self::metadata::Metadata;
 pub use self::namespace::Namespace;
+pub use self::search::{File, Reach, Search};
 pub use self::units::{Component, Driver, UnitGroup};
 
 /// A kernel, resolved.
@@ -34,6 +38,11 @@ pub struct Plan {
     pub hub: BTreeMap<&'static str, String>,
     /// Whether `variants` are `[tvm-ffi]` ones, not torch extensions.
     pub tvm_ffi: bool,
+    pub python: Python,
+    /// Names of files where compilers look for headers.
+    pub listing: Listing,
+    /// What is included where, by the folders that compilers search.
+    pub searches: Vec<Search>,
     /// Variants with native code.
     pub variants: Vec<VariantPlan>,
     /// Variants of Python files alone.
@@ -54,7 +63,6 @@ pub struct VariantPlan {
     pub id: id::Identity,
     pub components: Vec<Component>,
     pub link: Link,
-    pub python: Python,
     pub metadata: Metadata,
 }
 
@@ -65,7 +73,6 @@ pub struct NoarchPlan {
     /// Whether it is built when nothing is asked for.
     pub bundle: bool,
     pub id: id::Identity,
-    pub python: Python,
     pub metadata: Metadata,
 }
 
@@ -108,11 +115,8 @@ pub enum PlanError {
     )]
     Path { path: String },
 
-    #[error("{path} is a symbolic link below a folder of `include`")]
-    #[diagnostic(
-        code(plan::link),
-        help("put the files themselves there, or list a narrower folder in `include`")
-    )]
+    #[error("{path} is a symbolic link, and a header is included through it")]
+    #[diagnostic(code(plan::link), help("put the files themselves there"))]
     Link { path: Utf8PathBuf },
 }
 
@@ -121,14 +125,15 @@ pub enum PlanError {
 /// # Errors
 /// `PlanError` where the files on disk or the table leave nothing to build.
 pub fn plan(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Result<Plan, PlanError> {
-    let headers = headers::Headers::find(kernel)?;
     let mut notes = Vec::new();
+    let searches = search::searches(kernel, matrix, table, &mut notes)?;
     let mut variants = Vec::new();
     let mut noarch = Vec::new();
     for variant in &matrix.variants {
         match &variant.row {
             Some(row) => {
-                let resolved = variant_plan(kernel, variant, row, table, &headers, &mut notes)?;
+                let resolved =
+                    variant_plan(kernel, variant, row, matrix, table, &searches, &mut notes);
                 variants.push(resolved);
             }
             None => noarch.push(noarch_plan(kernel, variant)),
@@ -147,6 +152,9 @@ pub fn plan(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Result<Plan, Pla
         .into_iter()
         .filter_map(|(key, value)| Some((key, value.clone()?)))
         .collect(),
+        python: python(kernel),
+        listing: Listing::of(&kernel.root, &searches)?,
+        searches,
         variants,
         noarch,
         notes,
@@ -158,7 +166,6 @@ fn noarch_plan(kernel: &Kernel, variant: &Variant) -> NoarchPlan {
         variant: variant.name.clone(),
         bundle: variant.bundle,
         id: id::identity(kernel, variant.backend, &[]),
-        python: python(kernel),
         metadata: metadata::metadata(kernel, variant.backend, &[]),
     }
 }
@@ -175,22 +182,22 @@ fn variant_plan(
     kernel: &Kernel,
     variant: &Variant,
     row: &Row,
+    matrix: &Matrix,
     table: &Table,
-    headers: &headers::Headers,
+    searches: &[Search],
     notes: &mut Vec<String>,
-) -> Result<VariantPlan, PlanError> {
-    let components = units::components(kernel, variant, row, table, headers, notes)?;
-    Ok(VariantPlan {
+) -> VariantPlan {
+    let components = units::components(kernel, variant, row, matrix, table, searches, notes);
+    VariantPlan {
         variant: variant.name.clone(),
         system: row.system.clone(),
         bundle: row.bundle,
         toolchain: row.toolchain.clone(),
         id: id::identity(kernel, row.backend, &components),
         link: link(row, table),
-        python: python(kernel),
         metadata: metadata::metadata(kernel, row.backend, &components),
         components,
-    })
+    }
 }
 
 /// The libraries of torch are those that its CMake targets put on the link line, less libtorch itself: of a wheel with

@@ -6,21 +6,23 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::Serialize;
 
 use super::device::DeviceArch;
-use super::headers::Headers;
-use super::{Namespace, PlanError, device, flags};
+use super::flags::Asked;
+use super::search::{Search, folders};
+use super::{Namespace, device, flags};
 use crate::kernel::{Backend, Kernel, Language, Section, SectionBackend};
 use crate::matrix::clang;
-use crate::matrix::{Row, Table, Variant};
+use crate::matrix::{Matrix, Row, Table, Variant};
 
-/// Units that see the same headers.
+/// Units that search the same folders for headers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Component {
     /// The framework's name for the binding, else the section's.
     pub name: String,
     /// Folders searched for headers, in order.
     pub include: Vec<String>,
-    /// Every header that its units can see, sorted.
-    pub headers: Vec<String>,
+    /// Every header that its units reach.
+    #[serde(skip)]
+    pub headers: BTreeSet<String>,
     pub units: Vec<UnitGroup>,
     /// Architectures of its device code, in order.
     #[serde(skip)]
@@ -32,8 +34,18 @@ pub struct Component {
 pub struct UnitGroup {
     pub driver: Driver,
     pub namespace: Namespace,
+    /// Whether they reach headers of the framework or of Python. If they do not, an object serves all releases of it.
+    pub framework: bool,
     pub flags: Vec<String>,
     pub sources: Vec<String>,
+}
+
+impl UnitGroup {
+    /// Whether device code is compiled with headers of the framework: with torch's, that takes some 80 times as long.
+    pub fn is_slow(&self) -> bool {
+        let device = matches!(self.driver, Driver::Nvcc | Driver::Clang | Driver::Hip);
+        device && self.framework
+    }
 }
 
 /// Which compiler driver turns a source into an object.
@@ -101,16 +113,18 @@ pub(super) fn components(
     kernel: &Kernel,
     variant: &Variant,
     row: &Row,
+    matrix: &Matrix,
     table: &Table,
-    headers: &Headers,
+    searches: &[Search],
     notes: &mut Vec<String>,
-) -> Result<Vec<Component>, PlanError> {
+) -> Vec<Component> {
     let context = Context {
         kernel,
         variant,
         row,
-        table,
-        headers,
+        with_framework: Asked::by_framework(row, table),
+        without: Asked::by_nobody(row, matrix, table),
+        searches,
     };
     let mut components = Vec::new();
     let active: Vec<_> = kernel
@@ -152,7 +166,7 @@ pub(super) fn components(
             ..Own::default()
         },
         all.into_iter().collect(),
-    )?);
+    ));
     for (section, archs, device_flags) in sections {
         components.push(context.component(
             &section.name,
@@ -164,17 +178,18 @@ pub(super) fn components(
                 sycl: row.backend == Backend::Xpu,
             },
             archs,
-        )?);
+        ));
     }
-    Ok(components)
+    components
 }
 
 struct Context<'a> {
     kernel: &'a Kernel,
     variant: &'a Variant,
     row: &'a Row,
-    table: &'a Table,
-    headers: &'a Headers,
+    with_framework: Asked,
+    without: Asked,
+    searches: &'a [Search],
 }
 
 /// What build.toml adds to the flags of a component.
@@ -196,41 +211,41 @@ impl Context<'_> {
         units: impl Iterator<Item = (&'a Utf8Path, Language)>,
         own: &Own<'_>,
         archs: Vec<DeviceArch>,
-    ) -> Result<Component, PlanError> {
-        let mut include = include.to_vec();
-        // Authors rely on it: the reference's CMake project always searches this folder.
-        let csrc = Utf8PathBuf::from("csrc");
-        if self.kernel.root.join(&csrc).is_dir() && !include.contains(&csrc) {
-            include.push(csrc);
-        }
-        let visible = self.headers.visible(&include)?;
-        let mut of_headers = Namespace::None;
-        for header in &visible {
-            of_headers = of_headers.max(self.headers.namespace(header)?);
-        }
-
-        let mut groups: BTreeMap<(Driver, Namespace), UnitGroup> = BTreeMap::new();
+    ) -> Component {
+        let include = folders(self.kernel, include);
+        let include: Vec<String> = include.iter().map(ToString::to_string).collect();
+        let mut searches = self.searches.iter();
+        let search = searches.find(|search| search.include == include);
+        let mut headers = BTreeSet::new();
+        let mut groups: BTreeMap<(Driver, Namespace, bool), UnitGroup> = BTreeMap::new();
         for (source, language) in units {
-            let namespace = self.headers.namespace(source)?.max(of_headers);
+            let reach = search.and_then(|search| search.reach(source));
+            let namespace = reach.map_or(Namespace::None, |reach| reach.namespace);
+            headers.extend(reach.iter().flat_map(|reach| reach.headers.iter().cloned()));
             let driver = Driver::of(self.row, language);
-            let group = groups.entry((driver, namespace)).or_insert_with(|| {
-                let flags = self.flags(driver, own, &archs);
+            // torch brings what translates CUDA sources.
+            let translated = driver == Driver::Hip && language == Language::Cuda;
+            let framework = translated || reach.is_none_or(|reach| reach.framework);
+            let key = (driver, namespace, framework);
+            let group = groups.entry(key).or_insert_with(|| {
+                let flags = self.flags(driver, framework, own, &archs);
                 UnitGroup {
                     driver,
                     namespace,
+                    framework,
                     flags,
                     sources: Vec::new(),
                 }
             });
             group.sources.push(source.to_string());
         }
-        Ok(Component {
+        Component {
             name: name.to_owned(),
-            include: include.into_iter().map(Utf8PathBuf::into_string).collect(),
-            headers: visible.into_iter().map(Utf8PathBuf::into_string).collect(),
+            include,
+            headers,
             units: groups.into_values().collect(),
             archs,
-        })
+        }
     }
 
     /// A section's flags for its device code, as the compiler of the variant takes them. The matrix leaves out variants
@@ -253,17 +268,28 @@ impl Context<'_> {
     }
 
     /// The flags of a driver, then those of build.toml.
-    fn flags(&self, driver: Driver, own: &Own<'_>, archs: &[DeviceArch]) -> Vec<String> {
-        let (variant, row, table) = (self.variant, self.row, self.table);
+    fn flags(
+        &self,
+        driver: Driver,
+        framework: bool,
+        own: &Own<'_>,
+        archs: &[DeviceArch],
+    ) -> Vec<String> {
+        let (variant, row) = (self.variant, self.row);
+        let asked = if framework {
+            &self.with_framework
+        } else {
+            &self.without
+        };
         let mut flags = match driver {
-            Driver::Gcc | Driver::Icx => flags::c(variant, row, table),
-            Driver::Gxx => flags::cxx(variant, row, table),
-            Driver::Nvcc => flags::nvcc(variant, row, table, archs),
-            Driver::Clang => flags::clang(variant, row, table, archs),
-            Driver::Hip => flags::hip(variant, row, table, archs),
-            Driver::Icpx => flags::icpx(variant, row, table),
+            Driver::Gcc | Driver::Icx => flags::c(variant, row, asked),
+            Driver::Gxx => flags::cxx(variant, row, asked),
+            Driver::Nvcc => flags::nvcc(variant, row, asked, archs),
+            Driver::Clang => flags::clang(variant, row, asked, archs),
+            Driver::Hip => flags::hip(variant, row, asked, archs),
+            Driver::Icpx => flags::icpx(variant, row, asked),
             Driver::AppleClang | Driver::AppleClangxx => {
-                flags::apple(variant, row, table, driver, self.kernel)
+                flags::apple(variant, row, asked, driver, self.kernel)
             }
             Driver::Metal => flags::metal(),
         };

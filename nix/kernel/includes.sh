@@ -1,0 +1,40 @@
+# Sourced where sources are compiled: do the files still include what they did when build.nix was generated? Otherwise one
+# that is missing here would be searched for further on, and another of its name be found.
+# $includes: a line for each file, `<digest> <path>`. src/plan/includes.rs makes the digests of the same lines.
+files=()
+recorded=()
+while read -r digest path; do
+    recorded+=("$digest")
+    files+=("./$path")
+done <"$includes"
+mkdir ../includes
+# Each file's lines -> ../includes/<its number>.
+LC_ALL=C awk '
+    function keep() {
+        at = match(line, /#|%:/)
+        if (at && substr(line, at) ~ /include|import|embed/ || line ~ /__has_include|\.incbin|_EXTENSION|_EXPAND|USE_|Py_LIMITED_API/) {
+            sub(/[ \t\r\f]+$/, "", line)
+            print line >out
+        }
+        line = ""
+    }
+    BEGIN { for (i = 1; i < ARGC; i++) printf "" >("../includes/" i) }
+    FNR == 1 {
+        if (out) { keep(); close(out) }
+        while (ARGV[++number] != FILENAME) { }
+        out = "../includes/" number
+    }
+    {
+        continued = match($0, /\\[ \t\r\f]*$/)
+        line = line (continued ? substr($0, 1, RSTART - 1) : $0)
+        if (!continued) keep()
+    }
+    END { if (out) keep() }' "${files[@]}"
+for ((i = 0; i < ${#files[@]}; i++)); do printf '%s\n' "../includes/$((i + 1))"; done |
+    xargs sha256sum | cut -c 1-16 >../includes/now
+i=0
+while read -r digest; do
+    [ "$digest" = "${recorded[i]}" ] ||
+        fail "${files[i]#./} includes or registers other things than when build.nix was generated: run \`kernel-builder generate\` in the kernel's folder"
+    i=$((i + 1))
+done <../includes/now

@@ -1,0 +1,464 @@
+//! Where includes lie, as compilers look for them, and so what each unit reaches. What build.nix holds of it, `Search`, is
+//! read by nix/kernel/sources.nix.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use serde::Serialize;
+
+use super::flags::framework_macros;
+use super::headers::Headers;
+use super::includes::{self, Include};
+use super::{Namespace, PlanError};
+use crate::kernel::{Framework, Kernel};
+use crate::matrix::{Matrix, Table};
+
+/// What stands below the include folders of a torch wheel (2.7 to 2.15) and of tvm-ffi, besides what only their own
+/// headers include; and Python's.
+const FRAMEWORKS: [&str; 21] = [
+    "ATen",
+    "Python.h",
+    "THC",
+    "c10",
+    "caffe2",
+    "cpuinfo.h",
+    "dlpack",
+    "fbgemm",
+    "fmt",
+    "fp16",
+    "fp16.h",
+    "google",
+    "kineto",
+    "libshm.h",
+    "pybind11",
+    "registration.h",
+    "sleef.h",
+    "tensorpipe",
+    "torch",
+    "tvm",
+    "xnnpack.h",
+];
+
+/// Flags that say what to include, or where to look for it, besides what build.toml's `include` says.
+const SEARCH_FLAGS: [&str; 11] = [
+    "-I",
+    "-iquote",
+    "-isystem",
+    "-idirafter",
+    "-include",
+    "-imacros",
+    "-pre-include",
+    "--include",
+    "--pre-include",
+    "--system-include",
+    "@",
+];
+
+/// The files of components that search the same folders.
+#[derive(Clone, Debug, Serialize)]
+pub struct Search {
+    /// Folders searched for headers, in order.
+    pub include: Vec<String>,
+    /// Sources and headers.
+    pub files: BTreeMap<String, File>,
+    #[serde(skip)]
+    reaches: HashMap<Utf8PathBuf, Reach>,
+}
+
+/// What is included directly.
+#[derive(Clone, Debug, Serialize)]
+pub struct File {
+    /// Of the lines that say so (`includes::digest`).
+    pub digest: String,
+    /// Files of the kernel, sorted.
+    pub includes: Vec<String>,
+}
+
+/// What a unit reaches, directly or not.
+#[derive(Clone, Debug)]
+pub struct Reach {
+    /// Files of the kernel, sorted.
+    pub headers: Vec<String>,
+    /// Whether a header of the framework or of Python is, or may be, among them, or what its build defines is used.
+    pub framework: bool,
+    /// What it and its headers do with the op namespace.
+    pub namespace: Namespace,
+}
+
+/// The files of a component, before it is known for which variants.
+struct Wanted<'a> {
+    name: String,
+    include: Vec<Utf8PathBuf>,
+    sources: Vec<&'a Utf8Path>,
+    /// One of its flags that takes part in the search.
+    flag: Option<&'a String>,
+}
+
+/// The folders that a component searches: those of build.toml, and `csrc`. Authors rely on the latter: the reference's
+/// CMake project always searches it.
+pub fn folders(kernel: &Kernel, include: &[Utf8PathBuf]) -> Vec<Utf8PathBuf> {
+    let csrc = Utf8PathBuf::from("csrc");
+    let mut include = include.to_vec();
+    if kernel.root.join(&csrc).is_dir() && !include.contains(&csrc) {
+        include.push(csrc);
+    }
+    include
+}
+
+/// The searches of all components that variants of a matrix have. Adds a note of each file whose includes are not to be
+/// read.
+///
+/// # Errors
+/// Those of the file system, and a header that is a link.
+pub fn searches(
+    kernel: &Kernel,
+    matrix: &Matrix,
+    table: &Table,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Search>, PlanError> {
+    let files = Files::new(kernel, table);
+    let mut searches: Vec<Search> = Vec::new();
+    let mut wanted = wanted(kernel, matrix);
+    wanted.sort_by(|a, b| a.include.cmp(&b.include));
+    for same in wanted.chunk_by(|a, b| a.include == b.include) {
+        searches.push(search(&files, same, notes)?);
+    }
+    Ok(searches)
+}
+
+fn wanted<'a>(kernel: &'a Kernel, matrix: &Matrix) -> Vec<Wanted<'a>> {
+    let compiled: BTreeSet<_> = matrix
+        .variants
+        .iter()
+        .filter(|variant| variant.row.is_some())
+        .map(|variant| variant.backend)
+        .collect();
+    if compiled.is_empty() {
+        return Vec::new();
+    }
+    let takes_part = |flag: &&String| SEARCH_FLAGS.iter().any(|known| flag.starts_with(known));
+    let framework = &kernel.framework;
+    let mut wanted = vec![Wanted {
+        name: framework.name().to_owned(),
+        include: folders(kernel, framework.include()),
+        sources: framework.units().map(|unit| unit.0).collect(),
+        flag: framework.cxx_flags().iter().find(takes_part),
+    }];
+    let active = kernel.sections.iter();
+    let active = active.filter(|section| compiled.contains(&section.backend.backend()));
+    wanted.extend(active.map(|section| {
+        let mut flags = section.cxx_flags.iter().chain(section.backend.flags());
+        Wanted {
+            name: format!("kernel.{}", section.name),
+            include: folders(kernel, &section.include),
+            sources: section.units().map(|unit| unit.0).collect(),
+            flag: flags.find(takes_part),
+        }
+    }));
+    wanted
+}
+
+/// Of components with the same folders.
+fn search(
+    files: &Files<'_>,
+    components: &[Wanted<'_>],
+    notes: &mut Vec<String>,
+) -> Result<Search, PlanError> {
+    let include = &components[0].include;
+    let mut graph = Graph::new(files, include);
+    for component in components {
+        if let Some(flag) = component.flag {
+            notes.push(format!(
+                "{} has the flag {flag}: each of its files is compiled again when any header changes",
+                component.name
+            ));
+            for source in &component.sources {
+                graph.opaque.insert((*source).to_owned());
+            }
+        }
+    }
+    let sources: BTreeSet<&Utf8Path> = components
+        .iter()
+        .flat_map(|component| component.sources.iter().copied())
+        .collect();
+    let mut reaches = HashMap::new();
+    for source in sources {
+        let reached = graph.reached(source)?;
+        let nodes = || reached.iter().map(|node| &graph.nodes[*node]);
+        let mut headers: Vec<String> = nodes()
+            .skip(1)
+            .map(|node| node.path.as_str().to_owned())
+            .collect();
+        headers.sort();
+        let reach = Reach {
+            headers,
+            framework: nodes().any(|node| node.framework),
+            namespace: nodes()
+                .map(|node| node.text.namespace)
+                .max()
+                .unwrap_or(Namespace::None),
+        };
+        reaches.insert(source.to_owned(), reach);
+    }
+    for node in graph.nodes.iter().filter(|node| node.computed) {
+        notes.push(format!(
+            "{} includes what only the preprocessor knows: units that include it are compiled again when any header \
+             changes",
+            node.path
+        ));
+    }
+    Ok(Search {
+        include: include.iter().map(ToString::to_string).collect(),
+        files: graph.files(),
+        reaches,
+    })
+}
+
+impl Search {
+    /// What a source of one of its components reaches.
+    pub fn reach(&self, source: &Utf8Path) -> Option<&Reach> {
+        self.reaches.get(source)
+    }
+}
+
+/// The files of a kernel, each read once.
+struct Files<'a> {
+    root: &'a Utf8Path,
+    headers: Headers,
+    namespace: fn(&str) -> Namespace,
+    macros: BTreeSet<&'a str>,
+    read: RefCell<HashMap<Utf8PathBuf, Rc<Text>>>,
+    exist: RefCell<HashMap<Utf8PathBuf, bool>>,
+}
+
+/// What counts of a file.
+struct Text {
+    includes: Vec<Include>,
+    digest: String,
+    namespace: Namespace,
+    /// Whether it has the name of a macro that comes with the framework.
+    framework: bool,
+}
+
+impl<'a> Files<'a> {
+    fn new(kernel: &'a Kernel, table: &'a Table) -> Self {
+        Self {
+            root: &kernel.root,
+            headers: Headers::find(kernel),
+            namespace: match kernel.framework {
+                Framework::Torch(_) | Framework::TorchNoarch(_) => Namespace::of_torch,
+                Framework::TvmFfi(_) => Namespace::of_tvm_ffi,
+            },
+            macros: framework_macros(table),
+            read: RefCell::default(),
+            exist: RefCell::default(),
+        }
+    }
+
+    fn read(&self, file: &Utf8Path) -> Result<Rc<Text>, PlanError> {
+        if let Some(known) = self.read.borrow().get(file) {
+            return Ok(known.clone());
+        }
+        let path = self.root.join(file);
+        let bytes = std::fs::read(&path).map_err(|source| PlanError::Read { path, source })?;
+        let words = String::from_utf8_lossy(&bytes);
+        let text = Rc::new(Text {
+            framework: self.macros.iter().any(|name| words.contains(name)),
+            includes: includes::includes(&bytes),
+            digest: includes::digest(&bytes),
+            // A registration.h of the kernel's own takes the place of the build's.
+            namespace: match file.file_name() {
+                Some("registration.h") => Namespace::Compiled,
+                _ => (self.namespace)(&words),
+            },
+        });
+        self.read.borrow_mut().insert(file.to_owned(), text.clone());
+        Ok(text)
+    }
+
+    /// The file of the kernel that a name stands for in a folder.
+    fn find(&self, dir: &Utf8Path, name: &str) -> Result<Option<Utf8PathBuf>, PlanError> {
+        let Some(path) = inside(&dir.join(name)) else {
+            return Ok(None);
+        };
+        if let Some(exists) = self.exist.borrow().get(&path) {
+            return Ok(exists.then_some(path));
+        }
+        let exists = self.root.join(&path).is_file();
+        if exists {
+            // A unit gets copies of its headers: a link would point at nothing, or at the machine.
+            let mut parts = path.ancestors().filter(|part| !part.as_str().is_empty());
+            if let Some(link) = parts.find(|part| self.root.join(part).is_symlink()) {
+                return Err(PlanError::Link {
+                    path: link.to_owned(),
+                });
+            }
+        }
+        self.exist.borrow_mut().insert(path.clone(), exists);
+        Ok(exists.then_some(path))
+    }
+}
+
+/// A relative path without `.` and `..`; nothing if it leaves the kernel, where a build has nothing.
+fn inside(path: &Utf8Path) -> Option<Utf8PathBuf> {
+    let mut inside = Utf8PathBuf::new();
+    for component in path.components() {
+        match component {
+            Utf8Component::Normal(name) => inside.push(name),
+            Utf8Component::ParentDir if inside.pop() => {}
+            Utf8Component::CurDir => {}
+            _ => return None,
+        }
+    }
+    Some(inside)
+}
+
+/// What includes what, with some folders to search.
+struct Graph<'a> {
+    files: &'a Files<'a>,
+    include: &'a [Utf8PathBuf],
+    nodes: Vec<Node>,
+    index: HashMap<Utf8PathBuf, usize>,
+    /// Sources that reach more than they say.
+    opaque: BTreeSet<Utf8PathBuf>,
+    /// What these may reach, once it is known.
+    visible: Option<BTreeSet<Utf8PathBuf>>,
+}
+
+struct Node {
+    path: Utf8PathBuf,
+    text: Rc<Text>,
+    includes: Vec<usize>,
+    /// Whether it needs the framework itself.
+    framework: bool,
+    /// Whether an include of it is not to be read.
+    computed: bool,
+}
+
+impl<'a> Graph<'a> {
+    fn new(files: &'a Files<'a>, include: &'a [Utf8PathBuf]) -> Self {
+        Self {
+            files,
+            include,
+            nodes: Vec::new(),
+            index: HashMap::new(),
+            opaque: BTreeSet::new(),
+            visible: None,
+        }
+    }
+
+    /// The source, then every other file that it reaches.
+    fn reached(&mut self, source: &Utf8Path) -> Result<Vec<usize>, PlanError> {
+        let mut reached = vec![self.node(source)?];
+        let mut seen = vec![false; self.nodes.len()];
+        seen[reached[0]] = true;
+        let mut at = 0;
+        while let Some(node) = reached.get(at) {
+            for included in &self.nodes[*node].includes.clone() {
+                if !std::mem::replace(&mut seen[*included], true) {
+                    reached.push(*included);
+                }
+            }
+            at += 1;
+        }
+        Ok(reached)
+    }
+
+    /// A file, after all that it reaches has become known.
+    fn node(&mut self, file: &Utf8Path) -> Result<usize, PlanError> {
+        let mut waiting = Vec::new();
+        let first = self.known(file, &mut waiting)?;
+        while let Some(node) = waiting.pop() {
+            let mut found = self.resolve(node)?;
+            found.sort();
+            found.dedup();
+            let mut includes = Vec::with_capacity(found.len());
+            for path in &found {
+                includes.push(self.known(path, &mut waiting)?);
+            }
+            includes.retain(|included| *included != node);
+            self.nodes[node].includes = includes;
+        }
+        Ok(first)
+    }
+
+    fn known(&mut self, file: &Utf8Path, waiting: &mut Vec<usize>) -> Result<usize, PlanError> {
+        if let Some(known) = self.index.get(file) {
+            return Ok(*known);
+        }
+        let text = self.files.read(file)?;
+        let new = self.nodes.len();
+        self.nodes.push(Node {
+            path: file.to_owned(),
+            text,
+            includes: Vec::new(),
+            framework: false,
+            computed: false,
+        });
+        self.index.insert(file.to_owned(), new);
+        waiting.push(new);
+        Ok(new)
+    }
+
+    /// Finds what a file includes.
+    fn resolve(&mut self, node: usize) -> Result<Vec<Utf8PathBuf>, PlanError> {
+        let Node { path, text, .. } = &self.nodes[node];
+        let mut found = Vec::new();
+        let (mut framework, mut computed) = (text.framework, false);
+        for include in &text.includes {
+            let (name, own) = match include {
+                Include::Quoted(name) => (name, path.parent()),
+                Include::Angle(name) => (name, None),
+                Include::Computed => {
+                    computed = true;
+                    continue;
+                }
+            };
+            let mut folders = own
+                .into_iter()
+                .chain(self.include.iter().map(Utf8PathBuf::as_path));
+            let place = folders.find_map(|dir| self.files.find(dir, name).transpose());
+            match place.transpose()? {
+                Some(place) => found.push(place),
+                None => framework |= is_framework(name),
+            }
+        }
+        if computed || self.opaque.contains(path) {
+            if self.visible.is_none() {
+                self.visible = Some(self.files.headers.visible(self.include)?);
+            }
+            found.extend(self.visible.iter().flatten().cloned());
+            framework = true;
+        }
+        let node = &mut self.nodes[node];
+        (node.framework, node.computed) = (framework, computed);
+        Ok(found)
+    }
+
+    fn files(&self) -> BTreeMap<String, File> {
+        let file = |node: &Node| {
+            let mut includes: Vec<String> = node
+                .includes
+                .iter()
+                .map(|included| self.nodes[*included].path.to_string())
+                .collect();
+            includes.sort();
+            File {
+                digest: node.text.digest.clone(),
+                includes,
+            }
+        };
+        self.nodes
+            .iter()
+            .map(|node| (node.path.to_string(), file(node)))
+            .collect()
+    }
+}
+
+/// Whether a name that no file of the kernel has is one of the framework's.
+fn is_framework(name: &str) -> bool {
+    let first = name.split('/').next().unwrap_or_default();
+    FRAMEWORKS.contains(&first) || first.starts_with("dnnl")
+}
