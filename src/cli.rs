@@ -13,6 +13,8 @@ const FETCH: &str = "Files come from --from, the download cache (KERNEL_BUILDER_
 and the URLs of vendors, in this order. A download that brings nothing for KERNEL_BUILDER_STALL_SECONDS (30) is tried again \
 from where it was; a killed fetch goes on where it ended.";
 
+const SHAPE: &str = "docs/plan.md of kernel-builder's repository describes the JSON.";
+
 /// Builds PyTorch kernels for every torch, compute toolkit and CPU from one build.toml.
 #[derive(Debug, Parser)]
 #[command(version, after_help = EXIT_CODES)]
@@ -112,6 +114,20 @@ pub enum Command {
         #[arg(long, value_name = "FILE", conflicts_with = "check")]
         output: Option<Utf8PathBuf>,
     },
+    /// Print the steps of a build as a graph, without building
+    #[command(after_help = SHAPE)]
+    Graph {
+        #[command(flatten)]
+        kernel: KernelDir,
+        #[command(flatten)]
+        variants: Variants,
+        /// Print JSON: the steps of `plan --json`, each with what it needs
+        #[arg(long, conflicts_with = "dot")]
+        json: bool,
+        /// Print Graphviz's language, for `dot -Tsvg` [default]
+        #[arg(long)]
+        dot: bool,
+    },
     /// List the variants that a kernel is built for on this system
     ListVariants {
         #[command(flatten)]
@@ -154,6 +170,17 @@ pub enum Command {
             hide_default_value = true
         )]
         repository: Utf8PathBuf,
+    },
+    /// Say what a build would do, and why, without building or fetching
+    #[command(after_help = SHAPE)]
+    Plan {
+        #[command(flatten)]
+        kernel: KernelDir,
+        #[command(flatten)]
+        variants: Variants,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Print the JSON Schema of build.toml, for editors
     Schema,

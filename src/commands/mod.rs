@@ -7,11 +7,14 @@ mod explain;
 mod fetch;
 mod format;
 mod generate;
+mod graph;
 mod list_variants;
 mod pin;
+mod plan;
 mod prepare;
 mod schema;
 mod shell;
+mod survey;
 mod update_build;
 mod verify_pins;
 
@@ -243,6 +246,12 @@ pub fn run(command: Command) -> Result<(), CommandError> {
             check,
             output,
         } => generate::run(&kernel.path, check, output.as_deref()),
+        Command::Graph {
+            kernel,
+            variants,
+            json,
+            ..
+        } => graph::run(&kernel.path, &variants.names, json),
         Command::ListVariants {
             kernel,
             all,
@@ -274,6 +283,11 @@ pub fn run(command: Command) -> Result<(), CommandError> {
             };
             pin::run(&repository, &request, write)
         }
+        Command::Plan {
+            kernel,
+            variants,
+            json,
+        } => plan::run(&kernel.path, &variants.names, json),
         Command::Schema => schema::run(),
         Command::Testshell { shell } => shell::run(&shell, shell::Kind::Test),
         Command::UpdateBuild {

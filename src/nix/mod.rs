@@ -1,6 +1,7 @@
 //! The only place that starts Nix. No experimental feature needs to be on in its configuration.
 
 pub mod build;
+pub mod derivation;
 pub mod log;
 pub mod memory;
 mod progress;
