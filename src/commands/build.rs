@@ -38,31 +38,12 @@ pub fn run(
 
     let file = survey::root(&prepared)?.join("build.nix");
     let wanted = survey::evaluate(&nix, &prepared, &variants, &file)?;
-    let derivations: Vec<String> = wanted.iter().map(|w| w.derivation.clone()).collect();
-
-    let options = Options {
-        offline,
-        ..Options::default()
-    };
-    let planned = fetch_needed(&nix, &derivations, &variants, Purpose::Build, &options)?;
     let limits = Limits {
         max_jobs: max_jobs.map_or_else(cores_of_machine, usize::from),
         cores: usize::from(cores),
         print_logs,
     };
-    let mut costs = survey::costs();
-    let work = work(&nix, &wanted, &planned, &costs)?;
-    let built = nix.build(&work, &limits)?;
-    for finished in &built.finished {
-        if let Some(bytes) = finished.peak {
-            let seconds = finished.seconds;
-            costs.learn(&finished.derivation, Cost { bytes, seconds });
-        }
-    }
-    // Only the speed of the next build depends on it.
-    if let Err(error) = costs.save() {
-        anstream::eprintln!("note: what compilations took is not kept: {error}");
-    }
+    let built = everything(&nix, &variants, &wanted, &limits, offline)?;
     // Only what `kernel-builder plan` says depends on it.
     if let Err(error) = survey::remember(&nix, &prepared, &variants, &wanted, &built) {
         anstream::eprintln!("note: what was built is not recorded: {error}");
@@ -76,8 +57,8 @@ pub fn run(
         .collect();
     let mut rows = vec![["variant", "result", "seconds", "size"].map(str::to_owned)];
     let mut failed = 0;
-    for (variant, derivation) in variants.iter().zip(&derivations) {
-        let row = finish(&nix, variant, derivation, &seconds, &output)?;
+    for (variant, wanted) in variants.iter().zip(&wanted) {
+        let row = finish(&nix, variant, &wanted.derivation, &seconds, &output)?;
         failed += usize::from(row.is_none());
         let [result, time, size] = row.unwrap_or_else(|| ["failed", "-", "-"].map(str::to_owned));
         rows.push([variant.name.clone(), result, time, size]);
@@ -94,6 +75,36 @@ pub fn run(
         });
     }
     Ok(())
+}
+
+/// Fetches and builds what some variants lack, and learns what it took.
+pub fn everything(
+    nix: &Nix,
+    variants: &[&Variant],
+    wanted: &[Wanted],
+    limits: &Limits,
+    offline: bool,
+) -> Result<Built, CommandError> {
+    let derivations: Vec<String> = wanted.iter().map(|own| own.derivation.clone()).collect();
+    let options = Options {
+        offline,
+        ..Options::default()
+    };
+    let planned = fetch_needed(nix, &derivations, variants, Purpose::Build, &options)?;
+    let mut costs = survey::costs();
+    let work = work(nix, wanted, &planned, &costs)?;
+    let built = nix.build(&work, limits)?;
+    for finished in &built.finished {
+        if let Some(bytes) = finished.peak {
+            let seconds = finished.seconds;
+            costs.learn(&finished.derivation, Cost { bytes, seconds });
+        }
+    }
+    // Only the speed of the next build depends on it.
+    if let Err(error) = costs.save() {
+        anstream::eprintln!("note: what compilations took is not kept: {error}");
+    }
+    Ok(built)
 }
 
 /// Fetches those pins of some variants that derivations still to be built need, and returns the latter.

@@ -49,6 +49,23 @@ pub fn evaluate(
     })
 }
 
+/// The same, without a build.nix in the kernel's folder.
+pub fn look(
+    nix: &Nix,
+    prepared: &Prepared,
+    variants: &[&Variant],
+) -> Result<Vec<Wanted>, CommandError> {
+    let text = emit::nix::build_nix(&prepared.plan)?;
+    let folder = tempfile::tempdir().map_err(io("create a temporary folder"))?;
+    let path = folder.path().join("build.nix");
+    let file = Utf8PathBuf::try_from(path).map_err(|error| CommandError::Io {
+        action: "create a temporary folder".to_owned(),
+        source: error.into_io_error(),
+    })?;
+    std::fs::write(&file, text).map_err(io("write a temporary file"))?;
+    evaluate(nix, prepared, variants, &file)
+}
+
 /// What times of earlier builds are kept in.
 pub fn costs() -> Costs {
     Costs::open(&cache::dir().join("costs.json"))
@@ -61,12 +78,7 @@ pub fn survey(
     prepared: &Prepared,
     variants: &[&Variant],
 ) -> Result<Steps, CommandError> {
-    let folder = tempfile::tempdir().map_err(io("create a temporary folder"))?;
-    let file = Utf8Path::from_path(folder.path()).unwrap_or(Utf8Path::new("/tmp"));
-    let file = file.join("build.nix");
-    let text = emit::nix::build_nix(&prepared.plan)?;
-    std::fs::write(&file, text).map_err(io("write a temporary file"))?;
-    let wanted = evaluate(nix, prepared, variants, &file)?;
+    let wanted = look(nix, prepared, variants)?;
     let wanted: Vec<(&str, &Wanted)> = names(variants).zip(&wanted).collect();
     let roots: Vec<String> = wanted
         .iter()

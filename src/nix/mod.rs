@@ -16,7 +16,7 @@ use miette::Diagnostic;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-pub use self::build::{Built, Limits, Work};
+pub use self::build::{Built, Limits, Rebuilt, Work};
 pub use self::progress::Finished;
 
 #[derive(Debug, Diagnostic, Error)]
