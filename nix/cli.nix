@@ -1,13 +1,17 @@
-# What the command line evaluates: the kernel in a folder that has a build.nix, built on one system as far as its
-# variants leave that open.
+# What the command line evaluates: the kernel in a folder, built on one system as far as its variants leave that open.
 {
   root,
+  # Its build.nix.
+  file ? root + "/build.nix",
   system,
   # Names of variants, separated by blanks.
   variants ? "",
 }:
 let
-  kernel = import (root + "/build.nix") { kernelBuilder = import ../lib; };
+  kernel = import file {
+    kernelBuilder = import ../lib;
+    root = /. + root;
+  };
   names = builtins.filter (name: builtins.isString name && name != "") (builtins.split " " variants);
   part =
     name:

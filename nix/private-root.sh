@@ -13,6 +13,10 @@ for entry in /*; do
         mount --rbind "$entry" "$root$entry"
     fi
 done
+# NB: nvcc names what is local to a file after a hash of where the file lies.
+mkdir -p "$root/build"
+[ "$NIX_BUILD_TOP" = /build ] || mount --rbind "$NIX_BUILD_TOP" "$root/build"
+export NIX_BUILD_TOP=/build TMPDIR=/build TEMP=/build TMP=/build TEMPDIR=/build
 mkdir -p "$root/bin"
 ln -s "$BASH_PROGRAM" "$root/bin/sh"
 # shellcheck disable=SC2016 # expanded by the inner bash

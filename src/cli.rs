@@ -13,6 +13,12 @@ const FETCH: &str = "Files come from --from, the download cache (KERNEL_BUILDER_
 and the URLs of vendors, in this order. A download that brings nothing for KERNEL_BUILDER_STALL_SECONDS (30) is tried again \
 from where it was; a killed fetch goes on where it ended.";
 
+const SHAPE: &str = "docs/plan.md of kernel-builder's repository describes the JSON.";
+
+const TWICE: &str = "Of each step that differs, this names the first file and section, and where both results lie. It also \
+names sections of objects that hold a path of the store. What is compressed, as device code of nvcc is, it cannot look into. \
+Toolchains are unpacked archives and are not built again.";
+
 /// Builds PyTorch kernels for every torch, compute toolkit and CPU from one build.toml.
 #[derive(Debug, Parser)]
 #[command(version, after_help = EXIT_CODES)]
@@ -112,6 +118,20 @@ pub enum Command {
         #[arg(long, value_name = "FILE", conflicts_with = "check")]
         output: Option<Utf8PathBuf>,
     },
+    /// Print the steps of a build as a graph, without building
+    #[command(after_help = SHAPE)]
+    Graph {
+        #[command(flatten)]
+        kernel: KernelDir,
+        #[command(flatten)]
+        variants: Variants,
+        /// Print JSON: the steps of `plan --json`, each with what it needs
+        #[arg(long, conflicts_with = "dot")]
+        json: bool,
+        /// Print Graphviz's language, for `dot -Tsvg` [default]
+        #[arg(long)]
+        dot: bool,
+    },
     /// List the variants that a kernel is built for on this system
     ListVariants {
         #[command(flatten)]
@@ -155,6 +175,17 @@ pub enum Command {
         )]
         repository: Utf8PathBuf,
     },
+    /// Say what a build would do, and why, without building or fetching
+    #[command(after_help = SHAPE)]
+    Plan {
+        #[command(flatten)]
+        kernel: KernelDir,
+        #[command(flatten)]
+        variants: Variants,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Print the JSON Schema of build.toml, for editors
     Schema,
     /// Open a shell with a built variant, to test it
@@ -190,6 +221,20 @@ pub enum Command {
         /// A checkout of kernel-builder whose pins to check [default: those of this program]
         #[arg(long, value_name = "DIR")]
         repository: Option<Utf8PathBuf>,
+    },
+    /// Build every step of variants twice, in different folders, and compare
+    #[command(after_help = TWICE)]
+    VerifyReproducible {
+        #[command(flatten)]
+        kernel: KernelDir,
+        #[command(flatten)]
+        variants: Variants,
+        /// Compilations at a time [default: cores, as far as memory allows]
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+        max_jobs: Option<u16>,
+        /// Cores that one compilation may use
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+        cores: u16,
     },
 }
 

@@ -2,7 +2,7 @@
 
 #[test]
 fn commands() {
-    // No command here gets as far as a store; one that did must not meet the machine's.
+    // An empty store: no command here may meet the machine's.
     let dir = tempfile::tempdir().expect("a temporary folder");
     let dir = dir.path().to_str().expect("a UTF-8 path");
     trycmd::TestCases::new()

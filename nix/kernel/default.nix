@@ -38,14 +38,15 @@ in
     else
       import ../systems.nix;
 
-  # What `kernel-builder build` asks for, of some variants: the derivation of each and of its units.
+  # What `kernel-builder build` and `plan` ask for, of some variants: the derivation of each, of its library and of its
+  # units.
   work =
     system: names:
     let
       all = byName (ofOne ++ on system);
       unit = object: {
         derivation = object.drvPath;
-        inherit (object) driver;
+        inherit (object) driver source;
       };
     in
     map (
@@ -55,6 +56,7 @@ in
       in
       {
         derivation = variant.package.drvPath;
+        library = if variant ? library then variant.library.drvPath else null;
         units = map unit (variant.objects or [ ]);
       }
     ) names;

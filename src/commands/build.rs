@@ -4,18 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use camino::Utf8Path;
-use serde::Deserialize;
 use walkdir::WalkDir;
 
 use super::fetch::Purpose;
-use super::prepare::{prepare, system};
-use super::{CommandError, fetch, generate, print};
-use crate::library;
+use super::prepare::prepare;
+use super::{CommandError, fetch, generate, print, survey};
 use crate::matrix::Variant;
 use crate::nix::schedule::{Cost, Costs, Unit};
 use crate::nix::{Built, Finished, Limits, Nix, Work, name_of};
-use crate::pins::cache;
 use crate::pins::fetch::{Options, missing};
+use crate::steps::Wanted;
 
 pub fn run(
     path: &Utf8Path,
@@ -38,55 +36,17 @@ pub fn run(
     }
     generate::write(&prepared)?;
 
-    let io = |action: &str| {
-        let action = action.to_owned();
-        move |source| CommandError::Io { action, source }
-    };
-    let library =
-        library::unpack(&cache::dir()).map_err(io("unpack the Nix library into the cache"))?;
-    let root = prepared
-        .kernel
-        .root
-        .canonicalize_utf8()
-        .map_err(io("find the kernel's folder"))?;
-    let names: Vec<&str> = variants
-        .iter()
-        .map(|variant| variant.name.as_str())
-        .collect();
-    let arguments = [
-        ("root", root.as_str()),
-        ("system", &system()),
-        ("variants", &names.join(" ")),
-    ];
-    let answer = nix.evaluate(&library.join("nix/cli.nix"), "work", &arguments)?;
-    let wanted: Vec<Wanted> = serde_json::from_value(answer).map_err(|error| CommandError::Io {
-        action: "read what Nix says of the variants".to_owned(),
-        source: error.into(),
-    })?;
-    let derivations: Vec<String> = wanted.iter().map(|w| w.derivation.clone()).collect();
-
-    let options = Options {
-        offline,
-        ..Options::default()
-    };
-    let planned = fetch_needed(&nix, &derivations, &variants, Purpose::Build, &options)?;
+    let file = survey::root(&prepared)?.join("build.nix");
+    let wanted = survey::evaluate(&nix, &prepared, &variants, &file)?;
     let limits = Limits {
         max_jobs: max_jobs.map_or_else(cores_of_machine, usize::from),
         cores: usize::from(cores),
         print_logs,
     };
-    let mut costs = Costs::open(&cache::dir().join("costs.json"));
-    let work = work(&nix, &wanted, &planned, &costs)?;
-    let built = nix.build(&work, &limits)?;
-    for finished in &built.finished {
-        if let Some(bytes) = finished.peak {
-            let seconds = finished.seconds;
-            costs.learn(&finished.derivation, Cost { bytes, seconds });
-        }
-    }
-    // Only the speed of the next build depends on it.
-    if let Err(error) = costs.save() {
-        anstream::eprintln!("note: what compilations took is not kept: {error}");
+    let built = everything(&nix, &variants, &wanted, &limits, offline)?;
+    // Only what `kernel-builder plan` says depends on it.
+    if let Err(error) = survey::remember(&nix, &prepared, &variants, &wanted, &built) {
+        anstream::eprintln!("note: what was built is not recorded: {error}");
     }
 
     report_failures(&nix, &built, print_logs)?;
@@ -97,8 +57,8 @@ pub fn run(
         .collect();
     let mut rows = vec![["variant", "result", "seconds", "size"].map(str::to_owned)];
     let mut failed = 0;
-    for (variant, derivation) in variants.iter().zip(&derivations) {
-        let row = finish(&nix, variant, derivation, &seconds, &output)?;
+    for (variant, wanted) in variants.iter().zip(&wanted) {
+        let row = finish(&nix, variant, &wanted.derivation, &seconds, &output)?;
         failed += usize::from(row.is_none());
         let [result, time, size] = row.unwrap_or_else(|| ["failed", "-", "-"].map(str::to_owned));
         rows.push([variant.name.clone(), result, time, size]);
@@ -115,6 +75,36 @@ pub fn run(
         });
     }
     Ok(())
+}
+
+/// Fetches and builds what some variants lack, and learns what it took.
+pub fn everything(
+    nix: &Nix,
+    variants: &[&Variant],
+    wanted: &[Wanted],
+    limits: &Limits,
+    offline: bool,
+) -> Result<Built, CommandError> {
+    let derivations: Vec<String> = wanted.iter().map(|own| own.derivation.clone()).collect();
+    let options = Options {
+        offline,
+        ..Options::default()
+    };
+    let planned = fetch_needed(nix, &derivations, variants, Purpose::Build, &options)?;
+    let mut costs = survey::costs();
+    let work = work(nix, wanted, &planned, &costs)?;
+    let built = nix.build(&work, limits)?;
+    for finished in &built.finished {
+        if let Some(bytes) = finished.peak {
+            let seconds = finished.seconds;
+            costs.learn(&finished.derivation, Cost { bytes, seconds });
+        }
+    }
+    // Only the speed of the next build depends on it.
+    if let Err(error) = costs.save() {
+        anstream::eprintln!("note: what compilations took is not kept: {error}");
+    }
+    Ok(built)
 }
 
 /// Fetches those pins of some variants that derivations still to be built need, and returns the latter.
@@ -228,19 +218,6 @@ pub fn report_failures(nix: &Nix, built: &Built, print_logs: bool) -> Result<(),
 
 pub fn cores_of_machine() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// What Nix says of a variant.
-#[derive(Deserialize)]
-struct Wanted {
-    derivation: String,
-    units: Vec<WantedUnit>,
-}
-
-#[derive(Deserialize)]
-struct WantedUnit {
-    derivation: String,
-    driver: String,
 }
 
 /// Splits what is still to be built into what comes before the units, the units, and the variants. Where Nix has remote

@@ -7,13 +7,17 @@ mod explain;
 mod fetch;
 mod format;
 mod generate;
+mod graph;
 mod list_variants;
 mod pin;
+mod plan;
 mod prepare;
 mod schema;
 mod shell;
+mod survey;
 mod update_build;
 mod verify_pins;
+mod verify_reproducible;
 
 use std::io::{ErrorKind, Write};
 
@@ -107,6 +111,23 @@ pub enum CommandError {
     #[diagnostic(code(build::failed), help("the errors are printed above the table"))]
     Build { failed: usize, of: usize },
 
+    #[error("{wrong} of {of} steps are not reproducible")]
+    #[diagnostic(
+        code(reproducible::wrong),
+        help(
+            "what differs was printed above: compare the two results (`diffoscope`), and look for times, random numbers \
+             and paths of the build in what makes it"
+        )
+    )]
+    Irreproducible { wrong: usize, of: usize },
+
+    #[error("the Nix store is on another machine: its files cannot be compared")]
+    #[diagnostic(
+        code(reproducible::remote),
+        help("set NIX_REMOTE to a store on this machine, or unset it")
+    )]
+    RemoteStore,
+
     #[error("{path} is not a Nix file that can be read:\n{why}")]
     #[diagnostic(code(format::syntax), help("nothing of it was changed"))]
     Syntax { path: Utf8PathBuf, why: String },
@@ -146,7 +167,7 @@ impl CommandError {
             CommandError::Plan(_) | CommandError::NoVariants { .. } => 1,
             CommandError::Update(UpdateError::Problems(_)) | CommandError::Old(_) => 1,
             CommandError::Update(UpdateError::Defect { .. }) => 3,
-            CommandError::WrongPins(_) => 1,
+            CommandError::WrongPins(_) | CommandError::Irreproducible { .. } => 1,
             CommandError::Stale | CommandError::Build { .. } | CommandError::Foreign { .. } => 1,
             CommandError::Emit(EmitError::Foreign { .. }) => 1,
             CommandError::UnknownVariant(_) | CommandError::UnknownCode { .. } => 2,
@@ -154,6 +175,7 @@ impl CommandError {
             CommandError::Syntax { .. } | CommandError::Unformatted(_) => 1,
             CommandError::Emit(_)
             | CommandError::UnreachedPins
+            | CommandError::RemoteStore
             | CommandError::Nix(_)
             | CommandError::Pins(_)
             | CommandError::Io { .. } => 3,
@@ -243,6 +265,12 @@ pub fn run(command: Command) -> Result<(), CommandError> {
             check,
             output,
         } => generate::run(&kernel.path, check, output.as_deref()),
+        Command::Graph {
+            kernel,
+            variants,
+            json,
+            ..
+        } => graph::run(&kernel.path, &variants.names, json),
         Command::ListVariants {
             kernel,
             all,
@@ -274,6 +302,11 @@ pub fn run(command: Command) -> Result<(), CommandError> {
             };
             pin::run(&repository, &request, write)
         }
+        Command::Plan {
+            kernel,
+            variants,
+            json,
+        } => plan::run(&kernel.path, &variants.names, json),
         Command::Schema => schema::run(),
         Command::Testshell { shell } => shell::run(&shell, shell::Kind::Test),
         Command::UpdateBuild {
@@ -294,6 +327,12 @@ pub fn run(command: Command) -> Result<(), CommandError> {
             json,
             repository,
         }),
+        Command::VerifyReproducible {
+            kernel,
+            variants,
+            max_jobs,
+            cores,
+        } => verify_reproducible::run(&kernel.path, &variants.names, max_jobs, cores),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Builds derivations in Nix's sandbox and watches. Which compilation starts when is decided in schedule.rs.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -45,6 +46,21 @@ pub struct Built {
     pub errors: Vec<String>,
 }
 
+/// What became of a derivation that was built a second time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rebuilt {
+    Same,
+    /// The second result lies beside the first, with `.check` added to its name.
+    Differs,
+    Failed,
+}
+
+/// How nix-store ends when a second build gave something else (its manual page, "Exit status").
+const DIFFERS: i32 = 104;
+
+/// Where the second builds run in their sandbox: not where the first ones did (`sandbox-build-dir`).
+const ELSEWHERE: &str = "/elsewhere";
+
 /// What one running Nix says.
 enum Message {
     Event(Event),
@@ -58,20 +74,15 @@ impl Nix {
     /// # Errors
     /// `NixError::Start`; failed builds are part of the result.
     pub fn build(&self, work: &Work, limits: &Limits) -> Result<Built, NixError> {
-        let (sender, receiver) = channel();
-        let mut build = Build {
-            nix: self,
-            limits,
-            progress: Progress::new(work.count, limits.print_logs, ProgressDrawTarget::stderr()),
-            built: Built::default(),
-            sender,
-            receiver,
-            started: 0,
-        };
+        let mut build = Build::new(self, limits, work.count);
         if !work.first.is_empty() {
             build.all(&work.first)?;
         }
-        let failed = build.units(&work.units)?;
+        let ended = build.units(&work.units)?;
+        let failed: Vec<String> = (ended.into_iter())
+            .filter(|(_, status)| !status.success())
+            .map(|(derivation, _)| derivation)
+            .collect();
         let wanted = work.wanted.iter();
         let possible: Vec<String> = wanted
             .filter(|(_, units)| units.iter().all(|unit| !failed.contains(unit)))
@@ -82,6 +93,30 @@ impl Nix {
         }
         build.progress.finish();
         Ok(build.built)
+    }
+
+    /// Builds what was built before a second time, in another folder, and compares.
+    ///
+    /// # Errors
+    /// `NixError::Start`.
+    pub fn rebuild(
+        &self,
+        units: &[Unit],
+        limits: &Limits,
+    ) -> Result<(Built, BTreeMap<String, Rebuilt>), NixError> {
+        let mut build = Build::new(self, limits, units.len());
+        build.again = Some(tempfile::tempdir().map_err(start_failed)?);
+        let ended = build.units(units)?;
+        build.progress.finish();
+        let rebuilt = ended.into_iter().map(|(derivation, status)| {
+            let rebuilt = match status.code() {
+                Some(0) => Rebuilt::Same,
+                Some(DIFFERS) => Rebuilt::Differs,
+                _ => Rebuilt::Failed,
+            };
+            (derivation, rebuilt)
+        });
+        Ok((build.built, rebuilt.collect()))
     }
 }
 
@@ -95,9 +130,25 @@ struct Build<'a> {
     receiver: Receiver<(u64, Message)>,
     /// Nixes so far: each has its own numbers for what it does.
     started: u64,
+    /// For builds of what is there already: where Nix keeps the folders of those that differ.
+    again: Option<tempfile::TempDir>,
 }
 
-impl Build<'_> {
+impl<'a> Build<'a> {
+    fn new(nix: &'a Nix, limits: &'a Limits, count: usize) -> Self {
+        let (sender, receiver) = channel();
+        Self {
+            nix,
+            limits,
+            progress: Progress::new(count, limits.print_logs, ProgressDrawTarget::stderr()),
+            built: Built::default(),
+            sender,
+            receiver,
+            started: 0,
+            again: None,
+        }
+    }
+
     /// Lets one Nix build some derivations.
     fn all(&mut self, derivations: &[String]) -> Result<(), NixError> {
         let number = self.start(derivations, self.limits.max_jobs)?;
@@ -112,13 +163,13 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// Builds units, each with a Nix of its own, as many at a time as fit. Returns those that failed.
-    fn units(&mut self, units: &[Unit]) -> Result<Vec<String>, NixError> {
+    /// Builds units, each with a Nix of its own, as many at a time as fit. Returns how each ended.
+    fn units(&mut self, units: &[Unit]) -> Result<Vec<(String, ExitStatus)>, NixError> {
         // A tenth is left to others.
         let budget = memory::available().map(|bytes| bytes / 10 * 9);
         let mut queue = Queue::new(units.to_vec(), self.limits.max_jobs);
         let mut running: Vec<(u64, Unit, bool)> = Vec::new();
-        let mut failed = Vec::new();
+        let mut ended = Vec::new();
         loop {
             let free = |queue: &Queue| {
                 // What runs has not all of its memory yet, and others take some too.
@@ -131,28 +182,25 @@ impl Build<'_> {
                 running.push((number, unit, alone));
             }
             if running.is_empty() {
-                return Ok(failed);
+                return Ok(ended);
             }
             let errors = self.built.errors.len();
             let Some((number, status)) = self.step()? else {
-                return Ok(failed);
+                return Ok(ended);
             };
             let Some(at) = running.iter().position(|(own, _, _)| *own == number) else {
                 continue;
             };
             let (_, unit, alone) = running.swap_remove(at);
             queue.ended(&unit);
-            if status.success() {
-                continue;
-            }
-            if !alone && self.out_of_memory(&unit) {
+            if !status.success() && !alone && self.out_of_memory(&unit) {
                 let name = name_of(&unit.derivation);
                 self.progress
                     .print(&format!("{name} ran out of memory: it will run alone"));
                 self.built.errors.truncate(errors);
                 queue.again_alone(unit);
             } else {
-                failed.push(unit.derivation);
+                ended.push((unit.derivation, status));
             }
         }
     }
@@ -209,6 +257,14 @@ impl Build<'_> {
         // A build that could see the host would not be the same everywhere; one that silently can is worse.
         command.args(["--option", "sandbox", "true"]);
         command.args(["--option", "sandbox-fallback", "false"]);
+        if let Some(folder) = &self.again {
+            // A result that differs is kept only together with the folder of its build.
+            command.args(["--check", "--keep-failed"]);
+            command.env("TMPDIR", folder.path());
+            if cfg!(target_os = "linux") {
+                command.args(["--option", "sandbox-build-dir", ELSEWHERE]);
+            }
+        }
         command
             .args(self.nix.caches())
             .args(derivations)

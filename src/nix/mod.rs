@@ -1,6 +1,7 @@
 //! The only place that starts Nix. No experimental feature needs to be on in its configuration.
 
 pub mod build;
+pub mod derivation;
 pub mod log;
 pub mod memory;
 mod progress;
@@ -15,7 +16,7 @@ use miette::Diagnostic;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-pub use self::build::{Built, Limits, Work};
+pub use self::build::{Built, Limits, Rebuilt, Work};
 pub use self::progress::Finished;
 
 #[derive(Debug, Diagnostic, Error)]

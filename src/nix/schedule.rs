@@ -112,13 +112,17 @@ impl Costs {
         }
     }
 
-    /// What a unit took last, else a guess for its compiler.
-    pub fn of(&self, derivation: &str, driver: &str) -> Cost {
-        let known = self.known.get(name_of(derivation)).copied();
-        known.unwrap_or_else(|| guess(driver))
+    /// What a derivation took last.
+    pub fn known(&self, derivation: &str) -> Option<Cost> {
+        self.known.get(name_of(derivation)).copied()
     }
 
-    /// What a unit took.
+    /// What a unit took last, else a guess for its compiler.
+    pub fn of(&self, derivation: &str, driver: &str) -> Cost {
+        self.known(derivation).unwrap_or_else(|| guess(driver))
+    }
+
+    /// What a derivation took.
     pub fn learn(&mut self, derivation: &str, cost: Cost) {
         self.known.insert(name_of(derivation).to_owned(), cost);
     }

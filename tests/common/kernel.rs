@@ -1,5 +1,8 @@
 //! A kernel in a folder of its own, for tests that start where a user does: at a build.toml and the files it names.
 
+// Not every test file uses all of it.
+#![allow(dead_code)]
+
 use camino::Utf8Path;
 use kernel_builder::kernel::Kernel;
 
@@ -28,6 +31,11 @@ impl Sample {
         let path = self.dir.path().join(path);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("create a folder");
         std::fs::write(path, content).expect("write a file");
+    }
+
+    /// The kernel's folder.
+    pub fn path(&self) -> &std::path::Path {
+        self.dir.path()
     }
 
     /// The checked kernel; its build.toml must be right.

@@ -1,0 +1,232 @@
+//! Where two files or folders differ, and which sections of an object name the store: what `verify-reproducible` says. Not
+//! why they do.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use object::Endianness;
+use object::elf::FileHeader64;
+use object::read::elf::{FileHeader, SectionHeader};
+use walkdir::WalkDir;
+
+/// The first place where two results of a build differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The file, below the folder that was built; empty for a single file.
+    pub file: Utf8PathBuf,
+    pub what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Only one of them has it.
+    Missing,
+    /// One is a folder, a link or a program, and the other is none.
+    Type,
+    /// A section of an ELF file, and how far into it.
+    Section { name: String, at: usize },
+    /// A file of another kind, or what is outside of all sections.
+    Bytes { at: usize },
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = match self.file.as_str() {
+            "" => String::new(),
+            file => format!("{file}: "),
+        };
+        match &self.what {
+            What::Missing => write!(f, "{file}only one of the builds has it"),
+            What::Type => write!(f, "{file}not the same type or mode"),
+            What::Section { name, at } => write!(f, "{file}{name}, byte {at}"),
+            What::Bytes { at } => write!(f, "{file}byte {at}"),
+        }
+    }
+}
+
+/// The first place where two files or folders differ, in the order of names.
+///
+/// # Errors
+/// Those of the file system.
+pub fn first_difference(one: &Utf8Path, other: &Utf8Path) -> io::Result<Option<Difference>> {
+    let (left, right) = (tree(one)?, tree(other)?);
+    let mut paths: Vec<&Utf8PathBuf> = left.keys().chain(right.keys()).collect();
+    paths.sort();
+    paths.dedup();
+    for path in paths {
+        let what = match (left.get(path), right.get(path)) {
+            (Some(a), Some(b)) if a != b => Some(What::Type),
+            (Some(_), Some(_)) => different(&one.join(path), &other.join(path))?,
+            _ => Some(What::Missing),
+        };
+        if let Some(what) = what {
+            let file = path.clone();
+            return Ok(Some(Difference { file, what }));
+        }
+    }
+    Ok(None)
+}
+
+/// What is at and below a path, by relative path: its type and whether it can be run, which is all that Nix keeps.
+fn tree(root: &Utf8Path) -> io::Result<BTreeMap<Utf8PathBuf, (bool, bool, bool)>> {
+    let mut found = BTreeMap::new();
+    for entry in WalkDir::new(root) {
+        let entry = entry?;
+        let path = Utf8Path::from_path(entry.path()).unwrap_or(root);
+        let metadata = entry.path().symlink_metadata()?;
+        let mode = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions());
+        let relative = path.strip_prefix(root).unwrap_or(path).to_owned();
+        let kind = (metadata.is_dir(), metadata.is_symlink(), mode & 0o100 != 0);
+        found.insert(relative, kind);
+    }
+    Ok(found)
+}
+
+/// How two files or links differ. Folders do not; what is in them may.
+fn different(one: &Utf8Path, other: &Utf8Path) -> io::Result<Option<What>> {
+    // A path that ends in a slash, which joining nothing leaves, is no file.
+    let plain = |path: &Utf8Path| Utf8PathBuf::from(path.as_str().trim_end_matches('/'));
+    let (one, other) = (plain(one), plain(other));
+    let metadata = one.symlink_metadata()?;
+    if metadata.is_dir() {
+        return Ok(None);
+    }
+    let (a, b) = match metadata.is_symlink() {
+        true => {
+            let target = |path: &Utf8Path| path.read_link_utf8().map(|path| path.into_string());
+            (target(&one)?.into_bytes(), target(&other)?.into_bytes())
+        }
+        false => (std::fs::read(&one)?, std::fs::read(&other)?),
+    };
+    if a == b {
+        return Ok(None);
+    }
+    let (left, right) = (sections(&a), sections(&b));
+    if let (Ok(left), Ok(right)) = (left, right) {
+        for (index, (name, content)) in left.iter().enumerate() {
+            let at = match right.get(index) {
+                Some((other, content_of_other)) if other == name => {
+                    first_byte(content, content_of_other)
+                }
+                _ => Some(0),
+            };
+            if let Some(at) = at {
+                let name = name.clone();
+                return Ok(Some(What::Section { name, at }));
+            }
+        }
+    }
+    let at = first_byte(&a, &b).unwrap_or_default();
+    Ok(Some(What::Bytes { at }))
+}
+
+/// The first index at which two byte strings differ.
+fn first_byte(a: &[u8], b: &[u8]) -> Option<usize> {
+    let common = a.iter().zip(b).position(|(a, b)| a != b);
+    common.or((a.len() != b.len()).then_some(a.len().min(b.len())))
+}
+
+/// A path of the store that a section of an object holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StorePath {
+    pub section: String,
+    pub path: String,
+}
+
+/// The first path of the store in each section of an ELF file that has one; nothing for other files. What is compressed
+/// (nvcc does so with device code) cannot be seen.
+pub fn store_paths(file: &[u8], store: &str) -> Vec<StorePath> {
+    let start = format!("{store}/").into_bytes();
+    let sections = sections(file).unwrap_or_default();
+    let found = sections.into_iter().filter_map(|(section, content)| {
+        let at = content
+            .windows(start.len())
+            .position(|part| part == start)?;
+        let path = content[at..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_graphic() && !b"\"':;,()".contains(byte));
+        Some(StorePath {
+            section,
+            path: path.map(|byte| char::from(*byte)).collect(),
+        })
+    });
+    found.collect()
+}
+
+/// Names and contents of the sections of an ELF file, in order.
+fn sections(file: &[u8]) -> Result<Vec<(String, &[u8])>, object::Error> {
+    let elf = FileHeader64::<Endianness>::parse(file)?;
+    let endian = elf.endian()?;
+    let sections = elf.sections(endian, file)?;
+    let section = |section| {
+        let name = String::from_utf8_lossy(sections.section_name(endian, section)?).into_owned();
+        Ok((name, section.data(endian, file)?))
+    };
+    sections.iter().map(section).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder() -> (tempfile::TempDir, Utf8PathBuf) {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = Utf8Path::from_path(dir.path()).expect("UTF-8").to_owned();
+        (dir, path)
+    }
+
+    #[test]
+    fn folders_differ_in_the_first_file_that_does() {
+        let (_dir, root) = folder();
+        for (path, text) in [
+            ("one/a", "same"),
+            ("two/a", "same"),
+            ("one/b/c", "text"),
+            ("two/b/c", "test"),
+            ("two/d", ""),
+        ] {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("create");
+            std::fs::write(path, text).expect("write");
+        }
+        let difference =
+            || first_difference(&root.join("one"), &root.join("two")).expect("readable");
+        let words = || difference().map(|difference| difference.to_string());
+        assert_eq!(words().as_deref(), Some("b/c: byte 2"));
+        std::fs::write(root.join("two/b/c"), "text").expect("write");
+        assert_eq!(words().as_deref(), Some("d: only one of the builds has it"));
+        std::fs::remove_file(root.join("two/d")).expect("remove");
+        assert_eq!(words(), None);
+    }
+
+    /// This test's own program is an ELF file with sections, of which one holds this text.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn programs_differ_in_a_section_and_a_text_is_found_in_one() {
+        let (_dir, root) = folder();
+        let program = std::env::current_exe().expect("a path");
+        let content = std::fs::read(program).expect("readable");
+        let text = "/some/store/of-a-test";
+        let found = store_paths(&content, "/some/store");
+        assert!(
+            found.iter().any(|found| found.path.starts_with(text)),
+            "{found:?}"
+        );
+        let at = content
+            .windows(text.len())
+            .position(|part| part == text.as_bytes())
+            .expect("the text");
+        let mut other = content.clone();
+        other[at] = b'!';
+        std::fs::write(root.join("one"), &content).expect("write");
+        std::fs::write(root.join("two"), other).expect("write");
+        let difference = first_difference(&root.join("one"), &root.join("two"));
+        let difference = difference.expect("readable").expect("a difference");
+        let What::Section { name, .. } = difference.what else {
+            panic!("{difference}");
+        };
+        assert!(name.starts_with('.'), "{name}");
+    }
+}

@@ -1,0 +1,331 @@
+//! `plan`: what a build would do, and why, for a person or as JSON (docs/plan.md). Builds and fetches nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::Utf8Path;
+use serde::Serialize;
+
+use super::fetch::{Purpose, pins};
+use super::prepare::prepare;
+use super::{CommandError, count, print, survey};
+use crate::matrix::Variant;
+use crate::nix::Nix;
+use crate::pins::fetch::{Options, Placed, download_size, missing};
+use crate::pins::space::megabytes;
+use crate::steps::estimate::{CriticalPath, sum};
+use crate::steps::{self, Kind, State, Steps};
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    variants: Vec<OfVariant<'a>>,
+    steps: Vec<Step<'a>>,
+    fetch: Fetch,
+    unavailable: Vec<Unavailable<'a>>,
+    total: Total,
+    critical_path: CriticalPath,
+}
+
+#[derive(Serialize)]
+struct OfVariant<'a> {
+    variant: &'a str,
+    state: &'static str,
+    /// Derivations that are to be built for it.
+    steps: Vec<&'a str>,
+    seconds: f64,
+    /// Whether none of `seconds` is a guess.
+    measured: bool,
+}
+
+/// A step, as JSON has it.
+#[derive(Serialize)]
+pub struct Step<'a> {
+    derivation: &'a str,
+    kind: &'static str,
+    name: &'a str,
+    source: Option<&'a str>,
+    driver: Option<&'a str>,
+    variants: &'a BTreeSet<String>,
+    needs: &'a [String],
+    state: &'static str,
+    reasons: &'a [String],
+    hints: &'a [String],
+    seconds: Option<f64>,
+    measured: bool,
+}
+
+#[derive(Serialize)]
+struct Fetch {
+    /// Store names.
+    files: Vec<String>,
+    /// Bytes.
+    download: u64,
+    store: u64,
+}
+
+#[derive(Serialize)]
+struct Unavailable<'a> {
+    name: &'a str,
+    why: &'a str,
+}
+
+#[derive(Serialize)]
+struct Total {
+    build: usize,
+    cached: usize,
+    seconds: f64,
+    measured: bool,
+    /// Steps to build that nothing is known of.
+    unmeasured: usize,
+}
+
+impl<'a> Step<'a> {
+    pub fn new(step: &'a steps::Step) -> Self {
+        let (source, driver) = match &step.kind {
+            Kind::Unit { source, driver } => (Some(&**source), Some(&**driver)),
+            _ => (None, None),
+        };
+        Self {
+            derivation: &step.derivation,
+            kind: kind(&step.kind),
+            name: &step.name,
+            source,
+            driver,
+            variants: &step.variants,
+            needs: &step.needs,
+            state: state(step.state),
+            reasons: &step.reasons,
+            hints: &step.hints,
+            seconds: step.seconds,
+            measured: step.measured,
+        }
+    }
+}
+
+pub fn run(path: &Utf8Path, names: &[String], json: bool) -> Result<(), CommandError> {
+    let prepared = prepare(path)?;
+    let variants = prepared.select(names)?;
+    let nix = Nix::find()?;
+    let steps = survey::survey(&nix, &prepared, &variants)?;
+    let absent = match steps.to_fetch.is_empty() {
+        true => Vec::new(),
+        false => missing(&nix, &pins(&nix, &variants, Purpose::Build)?)
+            .map_err(|error| CommandError::Pins(vec![error]))?,
+    };
+    let needed = |placed: &&Placed| steps.to_fetch.contains(&placed.pin.store_name());
+    let absent: Vec<Placed> = absent.iter().filter(needed).cloned().collect();
+    let report = report(&steps, &variants, &absent);
+    match json {
+        true => print_json(&report),
+        false => print(&text(&steps, &report)),
+    }
+}
+
+/// Prints JSON, for a person too.
+pub fn print_json(value: &impl Serialize) -> Result<(), CommandError> {
+    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    print(&(text + "\n"))
+}
+
+fn kind(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Toolchain => "toolchain",
+        Kind::Unit { .. } => "unit",
+        Kind::Library => "library",
+        Kind::Package => "package",
+    }
+}
+
+fn state(state: State) -> &'static str {
+    match state {
+        State::Cached => "cached",
+        State::Build => "build",
+    }
+}
+
+fn report<'a>(steps: &'a Steps, variants: &[&'a Variant], absent: &[Placed]) -> Report<'a> {
+    let of_variant = |variant: &&'a Variant| {
+        let own = steps.to_build();
+        let own: Vec<_> = own
+            .filter(|step| step.variants.contains(&variant.name))
+            .collect();
+        OfVariant {
+            variant: &variant.name,
+            state: state(match own.is_empty() {
+                true => State::Cached,
+                false => State::Build,
+            }),
+            seconds: sum(own.iter().copied()),
+            measured: is_measured(&own),
+            steps: own.iter().map(|step| &*step.derivation).collect(),
+        }
+    };
+    let to_build: Vec<_> = steps.to_build().collect();
+    let build = to_build.len();
+    Report {
+        variants: variants.iter().map(of_variant).collect(),
+        steps: steps.all.iter().map(Step::new).collect(),
+        fetch: Fetch {
+            files: absent
+                .iter()
+                .map(|placed| placed.pin.store_name())
+                .collect(),
+            download: download_size(absent, &Options::default()),
+            store: absent.iter().map(|placed| placed.pin.store_size()).sum(),
+        },
+        unavailable: steps
+            .unavailable
+            .iter()
+            .map(|(name, why)| Unavailable { name, why })
+            .collect(),
+        total: Total {
+            build,
+            cached: steps.all.len() - build,
+            seconds: sum(to_build.iter().copied()),
+            measured: is_measured(&to_build),
+            unmeasured: steps
+                .to_build()
+                .filter(|step| step.seconds.is_none())
+                .count(),
+        },
+        critical_path: steps.critical_path(),
+    }
+}
+
+/// A group of more steps than this, alike in kind and reasons, is one line.
+const SHOWN: usize = 8;
+
+fn text(steps: &Steps, report: &Report<'_>) -> String {
+    let mut rows = Vec::new();
+    for variant in &report.variants {
+        let work = match variant.steps.len() {
+            0 => "cached".to_owned(),
+            number if variant.seconds == 0.0 => format!("{} to build", count(number, "step")),
+            number => {
+                let time = about(variant.seconds, variant.measured);
+                format!("{} to build, {time}", count(number, "step"))
+            }
+        };
+        rows.push([variant.variant.to_owned(), work, String::new()]);
+    }
+    let mut text = columns(&rows);
+    let mut groups: BTreeMap<(&str, &[String]), Vec<&steps::Step>> = BTreeMap::new();
+    let mut order = Vec::new();
+    for step in steps.to_build() {
+        let key = (kind(&step.kind), &*step.reasons);
+        let group = groups.entry(key).or_default();
+        if group.is_empty() {
+            order.push(key);
+        }
+        group.push(step);
+    }
+    let mut rows = Vec::new();
+    for key in order {
+        let group = &groups[&key];
+        let row = |name: String, group: &[&steps::Step]| {
+            let time = sum(group.iter().copied());
+            let time = match group.iter().any(|step| step.seconds.is_some()) {
+                true => about(time, is_measured(group)),
+                false => "-".to_owned(),
+            };
+            [name, time, why(key.1)]
+        };
+        match group.len() {
+            many if many > SHOWN => {
+                let name = format!("{} and {} more", group[0].name, many - 1);
+                rows.push(row(name, group));
+            }
+            _ => rows.extend(group.iter().map(|step| row(step.name.clone(), &[step]))),
+        }
+    }
+    if !rows.is_empty() {
+        text += &format!("\n{}", columns(&rows));
+    }
+    for step in &steps.all {
+        for hint in &step.hints {
+            text += &format!("hint: {}: {hint}\n", step.name);
+        }
+    }
+    for missing in &report.unavailable {
+        text += &format!("cannot be built: {}: {}\n", missing.name, missing.why);
+    }
+    text + &summary(steps, report)
+}
+
+/// A few reasons; `--json` has all.
+fn why(reasons: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let more = reasons.len().saturating_sub(SHOWN);
+    let shown = reasons[..reasons.len() - more].join("; ");
+    match more {
+        0 => shown,
+        more => format!("{shown}; and {more} more"),
+    }
+}
+
+fn summary(steps: &Steps, report: &Report<'_>) -> String {
+    let mut text = "\n".to_owned();
+    if !report.fetch.files.is_empty() {
+        text += &format!(
+            "{} to fetch: {} to download, {} in the store\n",
+            count(report.fetch.files.len(), "file"),
+            megabytes(report.fetch.download),
+            megabytes(report.fetch.store)
+        );
+    }
+    let total = &report.total;
+    if total.build == 0 {
+        return text + &format!("nothing to build: {} cached\n", count(total.cached, "step"));
+    }
+    text += &format!(
+        "{} to build, {} cached",
+        count(total.build, "step"),
+        total.cached
+    );
+    if total.seconds > 0.0 {
+        text += &format!("; {} in all", about(total.seconds, total.measured));
+        let names: Vec<&str> = report
+            .critical_path
+            .steps
+            .iter()
+            .filter_map(|path| Some(&*steps.step(path)?.name))
+            .collect();
+        let path = about(report.critical_path.seconds, total.measured);
+        text += &format!(
+            "; {path} on as many cores as there are: {}",
+            names.join(" → ")
+        );
+    }
+    if total.unmeasured > 0 {
+        text += &format!("; {} never measured", count(total.unmeasured, "step"));
+    }
+    text + "\n"
+}
+
+/// Whether no time of some steps is guessed.
+fn is_measured(steps: &[&steps::Step]) -> bool {
+    let mut guessed = steps
+        .iter()
+        .filter(|step| step.seconds.is_some() && !step.measured);
+    guessed.next().is_none()
+}
+
+/// "1.5 s", or "~15.0 s" for a guess.
+fn about(seconds: f64, measured: bool) -> String {
+    let sign = if measured { "" } else { "~" };
+    format!("{sign}{seconds:.1} s")
+}
+
+/// Columns as wide as their widest cell; the second is of numbers.
+fn columns(rows: &[[String; 3]]) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or_default()
+    };
+    let (first, second) = (width(0), width(1));
+    let line = |[name, number, words]: &[String; 3]| {
+        let line = format!("{name:first$}  {number:>second$}  {words}");
+        format!("{}\n", line.trim_end())
+    };
+    rows.iter().map(line).collect()
+}

@@ -1,0 +1,187 @@
+//! What `build`, `plan` and `graph` have in common: the steps of variants, why each is to be done, and the record of what
+//! was done.
+
+use std::collections::BTreeMap;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::prepare::{Prepared, system};
+use super::{CommandError, fetch};
+use crate::emit;
+use crate::matrix::Variant;
+use crate::nix::schedule::{Cost, Costs};
+use crate::nix::{Built, Nix};
+use crate::pins::cache;
+use crate::steps::inputs::{Files, Inputs, reasons};
+use crate::steps::record::Record;
+use crate::steps::{Kind, State, Steps, Wanted};
+
+fn io(action: &str) -> impl FnOnce(std::io::Error) -> CommandError {
+    let action = action.to_owned();
+    move |source| CommandError::Io { action, source }
+}
+
+/// The kernel's folder as Nix needs it.
+pub fn root(prepared: &Prepared) -> Result<Utf8PathBuf, CommandError> {
+    let root = prepared.kernel.root.canonicalize_utf8();
+    root.map_err(io("find the kernel's folder"))
+}
+
+/// Asks Nix for the derivations of some variants, in their order. `file` is their build.nix.
+pub fn evaluate(
+    nix: &Nix,
+    prepared: &Prepared,
+    variants: &[&Variant],
+    file: &Utf8Path,
+) -> Result<Vec<Wanted>, CommandError> {
+    let (library, root) = (fetch::unpacked()?, root(prepared)?);
+    let names: Vec<&str> = variants.iter().map(|variant| &*variant.name).collect();
+    let arguments = [
+        ("root", root.as_str()),
+        ("file", file.as_str()),
+        ("system", &system()),
+        ("variants", &names.join(" ")),
+    ];
+    let answer = nix.evaluate(&library.join("nix/cli.nix"), "work", &arguments)?;
+    serde_json::from_value(answer).map_err(|error| CommandError::Io {
+        action: "read what Nix says of the variants".to_owned(),
+        source: error.into(),
+    })
+}
+
+/// The same, without a build.nix in the kernel's folder.
+pub fn look(
+    nix: &Nix,
+    prepared: &Prepared,
+    variants: &[&Variant],
+) -> Result<Vec<Wanted>, CommandError> {
+    let text = emit::nix::build_nix(&prepared.plan)?;
+    let folder = tempfile::tempdir().map_err(io("create a temporary folder"))?;
+    let path = folder.path().join("build.nix");
+    let file = Utf8PathBuf::try_from(path).map_err(|error| CommandError::Io {
+        action: "create a temporary folder".to_owned(),
+        source: error.into_io_error(),
+    })?;
+    std::fs::write(&file, text).map_err(io("write a temporary file"))?;
+    evaluate(nix, prepared, variants, &file)
+}
+
+/// What times of earlier builds are kept in.
+pub fn costs() -> Costs {
+    Costs::open(&cache::dir().join("costs.json"))
+}
+
+/// The steps of some variants, with why they are to be done. Nothing is built or fetched, and the kernel's folder stays as
+/// it is.
+pub fn survey(
+    nix: &Nix,
+    prepared: &Prepared,
+    variants: &[&Variant],
+) -> Result<Steps, CommandError> {
+    let wanted = look(nix, prepared, variants)?;
+    let wanted: Vec<(&str, &Wanted)> = names(variants).zip(&wanted).collect();
+    let roots: Vec<String> = wanted
+        .iter()
+        .map(|(_, own)| own.derivation.clone())
+        .collect();
+    let derivations = nix.derivations(&roots)?;
+    let mut steps = Steps::find(&derivations, &wanted, &nix.to_build(&roots)?);
+    steps.estimate(&costs());
+
+    let root = root(prepared)?;
+    let record = Record::open(&cache::dir(), &root);
+    let mut files = Files::new(&prepared.plan, root);
+    let kinds: BTreeMap<String, Kind> = steps
+        .all
+        .iter()
+        .map(|step| (step.derivation.clone(), step.kind.clone()))
+        .collect();
+    for step in &mut steps.all {
+        if step.state == State::Cached {
+            continue;
+        }
+        if step.kind == Kind::Toolchain {
+            step.reasons = vec!["not in the store".to_owned()];
+            continue;
+        }
+        for (variant, own) in wanted
+            .iter()
+            .filter(|(name, _)| step.variants.contains(*name))
+        {
+            let Some(old) = record.of(variant, &step.kind) else {
+                continue;
+            };
+            let derivation = &derivations[&step.derivation];
+            let id = id(&derivations[&own.derivation].attributes);
+            let seen = files.of(variant, &step.kind);
+            let seen = seen.map_err(io("read the kernel's files"))?;
+            let new = Inputs::new(&step.derivation, derivation, id, seen);
+            step.reasons = reasons(&step.kind, &old, &new, |path| kinds.get(path));
+            break;
+        }
+        if step.reasons.is_empty() {
+            step.reasons = vec!["never built here".to_owned()];
+        }
+    }
+    Ok(steps)
+}
+
+fn names<'a>(variants: &'a [&Variant]) -> impl Iterator<Item = &'a str> {
+    variants.iter().map(|variant| &*variant.name)
+}
+
+/// The id of a build, from the attributes of its package.
+fn id(attributes: &serde_json::Map<String, serde_json::Value>) -> &str {
+    let id = attributes.get("namespace").and_then(|id| id.as_str());
+    id.unwrap_or_default()
+}
+
+/// Keeps what each step that was built or found is made of, and how long those took that are no compilations.
+pub fn remember(
+    nix: &Nix,
+    prepared: &Prepared,
+    variants: &[&Variant],
+    wanted: &[Wanted],
+    built: &Built,
+) -> Result<(), CommandError> {
+    let wanted: Vec<(&str, &Wanted)> = names(variants).zip(wanted).collect();
+    let roots: Vec<String> = wanted
+        .iter()
+        .map(|(_, own)| own.derivation.clone())
+        .collect();
+    let derivations = nix.derivations(&roots)?;
+    let steps = Steps::find(&derivations, &wanted, &[]);
+    let outputs = steps
+        .all
+        .iter()
+        .map(|step| derivations[&step.derivation].output.clone());
+    let invalid = nix.invalid(&outputs.collect::<Vec<_>>())?;
+    let valid = |derivation: &str| !invalid.contains(&derivations[derivation].output);
+
+    let root = root(prepared)?;
+    let mut record = Record::open(&cache::dir(), &root);
+    let mut files = Files::new(&prepared.plan, root);
+    let reading = "read the kernel's files";
+    for step in steps.all.iter().filter(|step| valid(&step.derivation)) {
+        let derivation = &derivations[&step.derivation];
+        for (variant, own) in wanted
+            .iter()
+            .filter(|(name, _)| step.variants.contains(*name))
+        {
+            let id = id(&derivations[&own.derivation].attributes);
+            let seen = files.of(variant, &step.kind).map_err(io(reading))?;
+            let inputs = Inputs::new(&step.derivation, derivation, id, seen);
+            record.learn(variant, &step.kind, inputs);
+        }
+    }
+    record.save().map_err(io("write the record of builds"))?;
+    let mut costs = costs();
+    for finished in &built.finished {
+        let known = derivations.contains_key(&finished.derivation);
+        if known && finished.peak.is_none() && valid(&finished.derivation) {
+            let seconds = finished.seconds;
+            costs.learn(&finished.derivation, Cost { bytes: 0, seconds });
+        }
+    }
+    costs.save().map_err(io("write what steps took"))
+}

@@ -1,0 +1,151 @@
+//! `verify-reproducible`: every step of variants once more, in another folder, and what differs. Toolchains are unpacked
+//! archives; they are taken as they are.
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::prepare::prepare;
+use super::{CommandError, build, count, print, survey};
+use crate::artifact::sections::{StorePath, first_difference, store_paths};
+use crate::nix::schedule::{Cost, Costs, Unit};
+use crate::nix::{Limits, Nix, Rebuilt};
+use crate::steps::{Kind, Step, Steps, Wanted};
+
+pub fn run(
+    path: &Utf8Path,
+    names: &[String],
+    max_jobs: Option<u16>,
+    cores: u16,
+) -> Result<(), CommandError> {
+    let prepared = prepare(path)?;
+    let variants = prepared.select(names)?;
+    let nix = Nix::find()?;
+    let store = nix.store_folder().ok_or(CommandError::RemoteStore)?;
+    let limits = Limits {
+        max_jobs: max_jobs.map_or_else(build::cores_of_machine, usize::from),
+        cores: usize::from(cores),
+        print_logs: false,
+    };
+    let wanted = survey::look(&nix, &prepared, &variants)?;
+    let built = build::everything(&nix, &variants, &wanted, &limits, false)?;
+    build::report_failures(&nix, &built, false)?;
+    let wanted: Vec<(&str, &Wanted)> = variants
+        .iter()
+        .map(|variant| &*variant.name)
+        .zip(&wanted)
+        .collect();
+    let roots: Vec<String> = wanted
+        .iter()
+        .map(|(_, own)| own.derivation.clone())
+        .collect();
+    let derivations = nix.derivations(&roots)?;
+    let mut steps = Steps::find(&derivations, &wanted, &[]).all;
+    steps.retain(|step| step.kind != Kind::Toolchain);
+    if !built.errors.is_empty() {
+        // Nix may have refused a package for what is in an object.
+        let text: Vec<String> = steps
+            .iter()
+            .map(|step| named_paths(step, &store, &derivations[&step.derivation].output))
+            .collect::<Result<_, _>>()?;
+        print(&text.concat())?;
+        let failed = wanted.iter().map(|(_, own)| nix.output_of(&own.derivation));
+        let failed = failed.collect::<Result<Vec<_>, _>>()?;
+        return Err(CommandError::Build {
+            failed: failed.iter().filter(|output| output.is_none()).count(),
+            of: failed.len(),
+        });
+    }
+    let costs = survey::costs();
+    let units: Vec<Unit> = steps.iter().map(|step| unit(step, &costs)).collect();
+    anstream::eprintln!("building {} again", count(steps.len(), "step"));
+    let (again, rebuilt) = nix.rebuild(&units, &limits)?;
+
+    let mut wrong = 0;
+    let mut text = String::new();
+    for step in &steps {
+        let output = &derivations[&step.derivation].output;
+        let name = output.rsplit('/').next().unwrap_or(output);
+        let first = store.join(name);
+        let differs = match rebuilt.get(&step.derivation) {
+            Some(Rebuilt::Same) => String::new(),
+            Some(Rebuilt::Differs) => {
+                let second = store.join(format!("{name}.check"));
+                differs(step, &first, &second)?
+            }
+            Some(Rebuilt::Failed) | None => {
+                format!("{}: failed when it was built again\n", title(step))
+            }
+        };
+        let found = differs + &named_paths(step, &store, output)?;
+        wrong += usize::from(!found.is_empty());
+        text += &found;
+    }
+    let failed = rebuilt.values().any(|rebuilt| *rebuilt == Rebuilt::Failed);
+    for error in again.errors.iter().filter(|_| failed) {
+        anstream::eprintln!("{error}");
+    }
+    if wrong > 0 {
+        print(&text)?;
+        return Err(CommandError::Irreproducible {
+            wrong,
+            of: steps.len(),
+        });
+    }
+    let steps = count(steps.len(), "step");
+    let variants = count(variants.len(), "variant");
+    print(&format!(
+        "{steps} of {variants}: built twice, the same bytes, no path of the store in an object\n"
+    ))
+}
+
+/// A step as something to be scheduled; links and packages need next to nothing.
+fn unit(step: &Step, costs: &Costs) -> Unit {
+    let cost = match &step.kind {
+        Kind::Unit { driver, .. } => costs.of(&step.derivation, driver),
+        _ => Cost {
+            bytes: 256 << 20,
+            seconds: 1.0,
+        },
+    };
+    let derivation = step.derivation.clone();
+    Unit { derivation, cost }
+}
+
+/// A step in words; many variants may have a unit of the same source.
+fn title(step: &Step) -> String {
+    match (&step.kind, step.variants.first()) {
+        (Kind::Unit { .. }, Some(variant)) => format!("{} ({variant})", step.name),
+        _ => step.name.clone(),
+    }
+}
+
+/// A line for the first place where two results of a step differ, and their paths.
+fn differs(step: &Step, first: &Utf8Path, second: &Utf8Path) -> Result<String, CommandError> {
+    let place = first_difference(first, second).map_err(reading(second))?;
+    // Nix has compared them, so there is one.
+    let place = place.map_or_else(String::new, |place| format!(" in {place}"));
+    let title = title(step);
+    Ok(format!("{title}: differs{place}\n  {first}\n  {second}\n"))
+}
+
+/// A line for each section of a unit's object that holds a path of the store; nothing if there is no object.
+fn named_paths(step: &Step, store: &Utf8Path, output: &str) -> Result<String, CommandError> {
+    let (place, name) = output.rsplit_once('/').unwrap_or(("", output));
+    let object = store.join(name);
+    if !matches!(step.kind, Kind::Unit { .. }) || !object.exists() {
+        return Ok(String::new());
+    }
+    let content = std::fs::read(&object).map_err(reading(&object))?;
+    // NB: builds see the store at the place that is part of every path, wherever it lies.
+    let paths = store_paths(&content, place);
+    let (paths, title) = (paths.iter(), title(step));
+    let line = |path: &StorePath| format!("{title}: {} holds {}\n", path.section, path.path);
+    Ok(paths.map(line).collect())
+}
+
+fn reading(path: &Utf8Path) -> impl FnOnce(std::io::Error) -> CommandError {
+    let path: Utf8PathBuf = path.to_owned();
+    move |source| CommandError::Io {
+        action: format!("read {path}"),
+        source,
+    }
+}

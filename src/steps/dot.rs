@@ -1,0 +1,54 @@
+//! The graph of steps in Graphviz's language.
+
+use std::fmt::Write;
+
+use super::{Kind, State, Steps};
+
+impl Steps {
+    /// As a `digraph`: an arrow leads from a step to what needs it.
+    pub fn dot(&self) -> String {
+        let mut text =
+            "digraph build {\n  rankdir = LR;\n  node [fontname = \"sans-serif\"];\n".to_owned();
+        for step in &self.all {
+            let (shape, label) = match &step.kind {
+                Kind::Toolchain => ("box3d", step.name.clone()),
+                Kind::Unit { source, driver } => ("note", format!("{source}\n{driver}")),
+                Kind::Library => ("component", step.name.clone()),
+                Kind::Package => ("folder", step.name.clone()),
+            };
+            let style = match step.state {
+                State::Cached => "style = dashed",
+                State::Build => "style = filled, fillcolor = lightyellow",
+            };
+            let (id, label) = (quoted(&step.derivation), quoted(&label));
+            let _ = writeln!(text, "  {id} [label = {label}, shape = {shape}, {style}];");
+        }
+        for step in &self.all {
+            for needed in &step.needs {
+                let _ = writeln!(
+                    text,
+                    "  {} -> {};",
+                    quoted(needed),
+                    quoted(&step.derivation)
+                );
+            }
+        }
+        text + "}\n"
+    }
+}
+
+/// A string of that language, in which only quotes and backslashes are special.
+fn quoted(text: &str) -> String {
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{}\"", text.replace('\n', "\\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_are_no_code() {
+        assert_eq!(quoted("a\"];\\n.cu\nnvcc"), r#""a\"];\\n.cu\nnvcc""#);
+    }
+}

@@ -1,0 +1,65 @@
+//! How long what is to be built will take, as far as earlier builds tell.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{Kind, Step, Steps};
+use crate::nix::schedule::Costs;
+
+/// The longest chain of steps, which no number of cores does side by side.
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub struct CriticalPath {
+    pub seconds: f64,
+    /// Derivations, in the order in which they are built.
+    pub steps: Vec<String>,
+}
+
+impl Steps {
+    /// Sets what each step takes.
+    pub fn estimate(&mut self, costs: &Costs) {
+        for step in &mut self.all {
+            let known = costs.known(&step.derivation).map(|cost| cost.seconds);
+            step.measured = known.is_some();
+            step.seconds = known.or_else(|| match &step.kind {
+                Kind::Unit { driver, .. } => Some(costs.of(&step.derivation, driver).seconds),
+                _ => None,
+            });
+        }
+    }
+
+    /// The longest chain of what is to be built. Steps of unknown length count as nothing.
+    pub fn critical_path(&self) -> CriticalPath {
+        let mut paths: BTreeMap<&str, CriticalPath> = BTreeMap::new();
+        for step in self.to_build() {
+            let before = step
+                .needs
+                .iter()
+                .filter_map(|needed| paths.get(needed.as_str()));
+            let before = before.max_by(|a, b| longer(a, b));
+            let mut steps = before.map_or_else(Vec::new, |path| path.steps.clone());
+            steps.push(step.derivation.clone());
+            let seconds =
+                before.map_or(0.0, |path| path.seconds) + step.seconds.unwrap_or_default();
+            paths.insert(&step.derivation, CriticalPath { seconds, steps });
+        }
+        paths.into_values().max_by(longer).unwrap_or_default()
+    }
+
+    /// The step of a derivation.
+    pub fn step(&self, derivation: &str) -> Option<&Step> {
+        self.all.iter().find(|step| step.derivation == derivation)
+    }
+}
+
+/// The seconds of some steps, as far as they are known.
+pub fn sum<'a>(steps: impl IntoIterator<Item = &'a Step>) -> f64 {
+    let seconds = steps.into_iter().filter_map(|step| step.seconds);
+    // NB: `sum` of nothing is -0.
+    seconds.fold(0.0, |sum, seconds| sum + seconds)
+}
+
+fn longer(a: &CriticalPath, b: &CriticalPath) -> std::cmp::Ordering {
+    let by_count = || a.steps.len().cmp(&b.steps.len());
+    a.seconds.total_cmp(&b.seconds).then_with(by_count)
+}

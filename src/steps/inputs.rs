@@ -1,0 +1,347 @@
+//! What a step is made of, in a form that can be kept and compared: why it is to be built again. Not what it makes.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use camino::Utf8PathBuf;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use super::Kind;
+use crate::hex;
+use crate::nix::derivation::Derivation;
+use crate::nix::name_of;
+use crate::plan::{NoarchPlan, Plan, Python, VariantPlan};
+
+/// What one step is made of.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
+pub struct Inputs {
+    pub derivation: String,
+    /// Hashes of the kernel's files, by path.
+    pub files: BTreeMap<String, String>,
+    /// What is no path of the store: flags and such.
+    pub settings: BTreeMap<String, Vec<String>>,
+    /// Derivations by their name: toolchains, and other steps.
+    pub needs: BTreeMap<String, String>,
+    /// Scripts and templates of this program by their name.
+    pub recipes: BTreeMap<String, String>,
+}
+
+/// Stands for the id of the build in settings, so that a new id is one reason and not many.
+const ID: &str = "<id>";
+
+/// Attributes that say the same as something else here.
+const REPEATED: [&str; 7] = [
+    "builder",
+    "name",
+    "outputs",
+    "source",
+    "system",
+    "variant",
+    "outputChecks",
+];
+
+/// The names that nix/kernel/sources.nix gives to the kernel's own files in the store.
+const OWN: [&str; 2] = ["headers", "source"];
+
+impl Inputs {
+    /// Those of a derivation. `id` is the id of its variant, `files` are hashes of the kernel's files that it sees.
+    pub fn new(
+        path: &str,
+        derivation: &Derivation,
+        id: &str,
+        files: BTreeMap<String, String>,
+    ) -> Self {
+        let by_name = |paths: &[String]| {
+            let paths = paths.iter();
+            paths
+                .map(|path| (name_of(path).to_owned(), path.clone()))
+                .collect::<BTreeMap<_, _>>()
+        };
+        let mut recipes = by_name(&derivation.sources);
+        recipes.retain(|name, _| !OWN.contains(&name.as_str()));
+        Self {
+            derivation: path.to_owned(),
+            files,
+            settings: settings(&derivation.attributes, id),
+            needs: by_name(&derivation.needs),
+            recipes,
+        }
+    }
+}
+
+/// Attributes without those that hold paths of the store, which `needs` and `recipes` have.
+fn settings(attributes: &Map<String, Value>, id: &str) -> BTreeMap<String, Vec<String>> {
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let mut settings = BTreeMap::new();
+    for (name, value) in attributes {
+        let mut words: Vec<String> = match value {
+            Value::Array(list) => list.iter().map(text).collect(),
+            Value::Object(map) => {
+                let pairs = map.iter();
+                pairs
+                    .map(|(key, value)| format!("{key}={}", text(value)))
+                    .collect()
+            }
+            other => vec![text(other)],
+        };
+        let in_store = words.iter().any(|word| word.contains("/nix/store/"));
+        if in_store || REPEATED.contains(&name.as_str()) {
+            continue;
+        }
+        if !id.is_empty() && words.iter().any(|word| word.contains(id)) {
+            settings.insert("id".to_owned(), vec![id.to_owned()]);
+            words = words.iter().map(|word| word.replace(id, ID)).collect();
+        }
+        settings.insert(name.clone(), words);
+    }
+    settings
+}
+
+/// Which of the kernel's files a step sees, as hashes.
+pub struct Files<'a> {
+    plan: &'a Plan,
+    root: Utf8PathBuf,
+    known: HashMap<String, String>,
+}
+
+impl<'a> Files<'a> {
+    pub fn new(plan: &'a Plan, root: Utf8PathBuf) -> Self {
+        Self {
+            plan,
+            root,
+            known: HashMap::new(),
+        }
+    }
+
+    /// Of a step of a variant.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn of(&mut self, variant: &str, kind: &Kind) -> std::io::Result<BTreeMap<String, String>> {
+        let plan = self.plan;
+        let native = plan.variants.iter().find(|own| own.variant == variant);
+        let noarch = plan.noarch.iter().find(|own| own.variant == variant);
+        let paths = match (kind, native, noarch) {
+            (Kind::Unit { source, .. }, Some(native), _) => seen_by(native, source),
+            (Kind::Library, Some(VariantPlan { id, python, .. }), _) => {
+                let mut files = id.files.clone();
+                files.extend(python.files(&self.root)?);
+                files
+            }
+            (Kind::Package, Some(VariantPlan { python, .. }), _)
+            | (Kind::Package, None, Some(NoarchPlan { python, .. })) => self.packaged(python)?,
+            _ => Vec::new(),
+        };
+        let hash = |path: String| Ok((path.clone(), self.hash(path)?));
+        paths.into_iter().map(hash).collect()
+    }
+
+    fn packaged(&self, python: &Python) -> std::io::Result<Vec<String>> {
+        python.files(&self.root)
+    }
+
+    fn hash(&mut self, path: String) -> std::io::Result<String> {
+        if let Some(hash) = self.known.get(&path) {
+            return Ok(hash.clone());
+        }
+        let bytes = std::fs::read(self.root.join(&path))?;
+        let hash = hex(&Sha256::digest(bytes))[..16].to_owned();
+        self.known.insert(path, hash.clone());
+        Ok(hash)
+    }
+}
+
+/// A source and the headers that it sees.
+fn seen_by(variant: &VariantPlan, source: &str) -> Vec<String> {
+    let mut paths = vec![source.to_owned()];
+    for component in &variant.components {
+        let mut sources = component.units.iter().flat_map(|group| &group.sources);
+        if sources.any(|own| own == source) {
+            paths.extend(component.headers.iter().cloned());
+        }
+    }
+    paths
+}
+
+/// How a step that is to be built differs from what was built last. `kind_of` says what another derivation makes.
+pub fn reasons<'a>(
+    kind: &Kind,
+    old: &Inputs,
+    new: &Inputs,
+    kind_of: impl Fn(&str) -> Option<&'a Kind>,
+) -> Vec<String> {
+    if old.derivation == new.derivation {
+        return vec!["no longer in the store".to_owned()];
+    }
+    let mut reasons = Vec::new();
+    let needs = changes(&old.needs, &new.needs);
+    let objects = |path: &str| matches!(kind_of(path), Some(Kind::Unit { .. }));
+    let recompiled = new
+        .needs
+        .values()
+        .any(|path| objects(path) && !old.needs.values().any(|old| old == path));
+    for (path, change) in changes(&old.files, &new.files) {
+        match kind {
+            Kind::Unit { source, .. } if source == path => reasons.push(format!("{path} {change}")),
+            Kind::Unit { .. } => reasons.push(format!("header {path} {change}")),
+            // An object of it says so.
+            Kind::Library if recompiled => {}
+            Kind::Library => reasons.push(format!("id changed: {path} {change}")),
+            Kind::Package | Kind::Toolchain => reasons.push(format!("{path} {change}")),
+        }
+    }
+    for (name, words) in &new.settings {
+        let before = old.settings.get(name).map_or(&[][..], Vec::as_slice);
+        if before != words && name != "id" {
+            reasons.push(format!("{name} changed: {}", difference(before, words)));
+        }
+    }
+    for (name, change) in needs {
+        let path = new.needs.get(name).or(old.needs.get(name));
+        reasons.push(match path.and_then(|path| kind_of(path)) {
+            Some(Kind::Unit { source, .. }) => format!("object {change}: {source}"),
+            Some(Kind::Library) => format!("library {change}"),
+            _ => format!("toolchain {change}: {name}"),
+        });
+    }
+    for (name, change) in changes(&old.recipes, &new.recipes) {
+        reasons.push(format!("kernel-builder's {name} {change}"));
+    }
+    if reasons.is_empty() {
+        reasons.push(match old.settings.get("id") == new.settings.get("id") {
+            true => "its derivation changed".to_owned(),
+            false => "id changed".to_owned(),
+        });
+    }
+    reasons
+}
+
+/// Keys whose values differ, and how.
+fn changes<'a>(
+    old: &'a BTreeMap<String, String>,
+    new: &'a BTreeMap<String, String>,
+) -> Vec<(&'a str, &'static str)> {
+    let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let change = |key: &'a String| match (old.get(key), new.get(key)) {
+        (old, new) if old == new => None,
+        (Some(_), None) => Some((key.as_str(), "is gone")),
+        (None, _) => Some((key.as_str(), "is new")),
+        _ => Some((key.as_str(), "changed")),
+    };
+    keys.into_iter().filter_map(change).collect()
+}
+
+/// "+-O2, --O3": what a list has more and less than before.
+fn difference(old: &[String], new: &[String]) -> String {
+    let missing = |from: &[String], of: &[String], sign: &str| {
+        let words = of.iter().filter(|word| !from.contains(word));
+        words
+            .map(|word| match word.contains('\n') {
+                true => "text".to_owned(),
+                false => format!("{sign}{word}"),
+            })
+            .collect::<Vec<_>>()
+    };
+    let mut parts = missing(old, new, "+");
+    parts.extend(missing(new, old, "-"));
+    parts.dedup();
+    match parts.is_empty() {
+        true => "their order".to_owned(),
+        false => parts.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inputs(derivation: &str) -> Inputs {
+        let pair = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);
+        Inputs {
+            derivation: derivation.to_owned(),
+            files: [("a.cu", "1"), ("a.h", "1")]
+                .map(|(path, hash)| (path.to_owned(), hash.to_owned()))
+                .into(),
+            settings: BTreeMap::from([("flags".to_owned(), vec!["-O3".to_owned()])]),
+            needs: pair("cuda-13.0", "/nix/store/a-cuda-13.0.drv"),
+            recipes: pair("compile.sh", "/nix/store/a-compile.sh"),
+        }
+    }
+
+    fn unit() -> Kind {
+        Kind::Unit {
+            source: "a.cu".to_owned(),
+            driver: "nvcc".to_owned(),
+        }
+    }
+
+    #[test]
+    fn each_change_is_a_reason() {
+        let old = inputs("old");
+        let mut new = inputs("new");
+        let why = |new: &Inputs| reasons(&unit(), &old, new, |_| None);
+        assert_eq!(why(&old), ["no longer in the store"]);
+        assert_eq!(why(&new), ["its derivation changed"]);
+        new.files.insert("a.cu".to_owned(), "2".to_owned());
+        new.files.remove("a.h");
+        new.files.insert("b.h".to_owned(), "1".to_owned());
+        new.settings
+            .insert("flags".to_owned(), vec!["-O2".to_owned()]);
+        let cuda = "/nix/store/b-cuda-13.0.drv".to_owned();
+        new.needs.insert("cuda-13.0".to_owned(), cuda);
+        let script = "/nix/store/b-compile.sh".to_owned();
+        new.recipes.insert("compile.sh".to_owned(), script);
+        assert_eq!(
+            why(&new),
+            [
+                "a.cu changed",
+                "header a.h is gone",
+                "header b.h is new",
+                "flags changed: +-O2, --O3",
+                "toolchain changed: cuda-13.0",
+                "kernel-builder's compile.sh changed",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_library_names_its_new_objects_and_not_the_id_that_follows() {
+        let mut old = inputs("old");
+        let mut new = inputs("new");
+        new.files.insert("a.cu".to_owned(), "2".to_owned());
+        let why = |old: &Inputs, new: &Inputs| {
+            let unit = unit();
+            reasons(&Kind::Library, old, new, |path| {
+                path.ends_with(".o.drv").then_some(&unit)
+            })
+        };
+        assert_eq!(why(&old, &new), ["id changed: a.cu changed"]);
+        old.needs
+            .insert("a.cu.o".to_owned(), "1-a.cu.o.drv".to_owned());
+        new.needs
+            .insert("a.cu.o".to_owned(), "2-a.cu.o.drv".to_owned());
+        assert_eq!(why(&old, &new), ["object changed: a.cu"]);
+    }
+
+    #[test]
+    fn settings_hold_no_id_and_no_path_of_the_store() {
+        let attributes = serde_json::json!({
+            "flags": ["-O2"],
+            "define": "NAMESPACE=_relu_0123456789",
+            "file": "/nix/store/a-source",
+            "name": "relu",
+            "policy": { "GLIBC": "2.28" },
+        });
+        let attributes = attributes.as_object().expect("a map").clone();
+        let settings = settings(&attributes, "_relu_0123456789");
+        let text = format!("{settings:?}");
+        assert_eq!(
+            text,
+            r#"{"define": ["NAMESPACE=<id>"], "flags": ["-O2"], "id": ["_relu_0123456789"], "policy": ["GLIBC=2.28"]}"#
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! The steps of a build: the derivations of some variants as a graph, and what is to be done of it. Neither builds.
+
+pub mod dot;
+pub mod estimate;
+pub mod inputs;
+pub mod record;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use crate::nix::derivation::Derivation;
+use crate::nix::name_of;
+
+/// What Nix says of a variant (`work` in nix/kernel/default.nix).
+#[derive(Clone, Debug, Deserialize)]
+pub struct Wanted {
+    pub derivation: String,
+    /// Nothing for Python alone.
+    pub library: Option<String>,
+    pub units: Vec<WantedUnit>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct WantedUnit {
+    pub derivation: String,
+    pub driver: String,
+    pub source: String,
+}
+
+/// What a step makes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Compilers, headers and libraries, of fetched files.
+    Toolchain,
+    /// An object, of one source.
+    Unit { source: String, driver: String },
+    /// The objects of a variant, linked.
+    Library,
+    /// A variant as it is published.
+    Package,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Nothing is to be done: the store has it, a binary cache does, or all that would need it.
+    Cached,
+    Build,
+}
+
+/// One derivation that is built, not fetched.
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub derivation: String,
+    pub kind: Kind,
+    /// As a person calls it: the source, the variant, or what Nix calls a toolchain.
+    pub name: String,
+    /// Variants that need it, directly or not.
+    pub variants: BTreeSet<String>,
+    /// Steps that it needs directly.
+    pub needs: Vec<String>,
+    pub state: State,
+    /// Why it is to be built; empty if it is not.
+    pub reasons: Vec<String>,
+    /// What it took last, or is guessed to take.
+    pub seconds: Option<f64>,
+    /// Whether `seconds` was measured here.
+    pub measured: bool,
+    /// What would make it cheaper.
+    pub hints: Vec<String>,
+}
+
+/// The steps of some variants, each after those that it needs.
+#[derive(Debug, Default)]
+pub struct Steps {
+    pub all: Vec<Step>,
+    /// Store names of pinned files that are to be fetched.
+    pub to_fetch: BTreeSet<String>,
+    /// What nobody has pinned, by name: why. What needs it cannot be built.
+    pub unavailable: BTreeMap<String, String>,
+}
+
+/// A pin that nobody has made is a derivation with this builder, followed by why (nix/pins.nix).
+const BUILTIN: &str = "builtin:";
+
+impl Steps {
+    /// The graph of some variants, by name. `to_build` are the derivations that Nix would build or fetch for them.
+    pub fn find(
+        derivations: &BTreeMap<String, Derivation>,
+        wanted: &[(&str, &Wanted)],
+        to_build: &[String],
+    ) -> Self {
+        let mut steps = Search {
+            derivations,
+            kinds: kinds(wanted),
+            to_build: to_build.iter().map(String::as_str).collect(),
+            at: BTreeMap::new(),
+            steps: Self::default(),
+        };
+        for (variant, wanted) in wanted {
+            let mut seen = BTreeSet::new();
+            steps.visit(&wanted.derivation, variant, &mut seen);
+        }
+        steps.steps
+    }
+
+    /// Those that are to be built.
+    pub fn to_build(&self) -> impl Iterator<Item = &Step> {
+        self.all.iter().filter(|step| step.state == State::Build)
+    }
+}
+
+/// What derivations of variants make, by path, and what a person calls them. All others make toolchains.
+fn kinds(wanted: &[(&str, &Wanted)]) -> BTreeMap<String, (Kind, String)> {
+    let mut kinds = BTreeMap::new();
+    for (variant, wanted) in wanted {
+        let package = (Kind::Package, (*variant).to_owned());
+        kinds.insert(wanted.derivation.clone(), package);
+        if let Some(library) = &wanted.library {
+            let name = format!("{variant} library");
+            kinds.insert(library.clone(), (Kind::Library, name));
+        }
+        for unit in &wanted.units {
+            let kind = Kind::Unit {
+                source: unit.source.clone(),
+                driver: unit.driver.clone(),
+            };
+            kinds.insert(unit.derivation.clone(), (kind, unit.source.clone()));
+        }
+    }
+    kinds
+}
+
+struct Search<'a> {
+    derivations: &'a BTreeMap<String, Derivation>,
+    kinds: BTreeMap<String, (Kind, String)>,
+    to_build: BTreeSet<&'a str>,
+    /// Where a derivation is in `steps`.
+    at: BTreeMap<String, usize>,
+    steps: Steps,
+}
+
+impl Search<'_> {
+    /// Adds a derivation after what it needs; whether it is a step.
+    fn visit(&mut self, path: &str, variant: &str, seen: &mut BTreeSet<String>) -> bool {
+        let Some(derivation) = self.derivations.get(path) else {
+            return false;
+        };
+        let to_build = self.to_build.contains(path);
+        if derivation.fixed {
+            if to_build {
+                self.steps.to_fetch.insert(name_of(path).to_owned());
+            }
+            return false;
+        }
+        if let Some(why) = derivation.builder.strip_prefix(BUILTIN) {
+            if to_build {
+                let name = name_of(path).to_owned();
+                self.steps.unavailable.insert(name, why.to_owned());
+            }
+            return false;
+        }
+        if !seen.insert(path.to_owned()) {
+            return true;
+        }
+        let mut needs = derivation.needs.clone();
+        needs.retain(|needed| self.visit(needed, variant, seen));
+        if let Some(at) = self.at.get(path) {
+            self.steps.all[*at].variants.insert(variant.to_owned());
+            return true;
+        }
+        let known = self.kinds.get(path).cloned();
+        let (kind, name) = known.unwrap_or_else(|| (Kind::Toolchain, name_of(path).to_owned()));
+        self.at.insert(path.to_owned(), self.steps.all.len());
+        self.steps.all.push(Step {
+            derivation: path.to_owned(),
+            name,
+            kind,
+            variants: BTreeSet::from([variant.to_owned()]),
+            needs,
+            state: if to_build {
+                State::Build
+            } else {
+                State::Cached
+            },
+            reasons: Vec::new(),
+            seconds: None,
+            measured: false,
+            hints: Vec::new(),
+        });
+        true
+    }
+}

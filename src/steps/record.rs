@@ -1,0 +1,127 @@
+//! What was built last in a kernel's folder, step by step, kept in the user's cache. Nothing but explanations depends on
+//! it: whether something is built again, Nix alone decides.
+
+use std::collections::BTreeMap;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::Kind;
+use super::inputs::Inputs;
+use crate::hex;
+
+/// The record of a kernel's folder: `<cache>/records/<hash of the folder>.json`.
+#[derive(Debug, Default)]
+pub struct Record {
+    file: Utf8PathBuf,
+    content: Content,
+}
+
+#[derive(Debug, Default, Deserialize, Serialize)]
+struct Content {
+    /// The kernel's folder, for who looks at the file.
+    kernel: String,
+    /// By variant, then by what the step is in it.
+    variants: BTreeMap<String, BTreeMap<String, Kept>>,
+    /// Hashes of files by path, by their own hash: many steps see the same.
+    files: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+struct Kept {
+    files: String,
+    /// Its `files` are empty.
+    inputs: Inputs,
+}
+
+/// What a step is in its variant.
+fn role(kind: &Kind) -> Option<&str> {
+    match kind {
+        Kind::Toolchain => None,
+        Kind::Unit { source, .. } => Some(source),
+        Kind::Library => Some("library"),
+        Kind::Package => Some("package"),
+    }
+}
+
+impl Record {
+    /// Reads the record of a kernel's folder; one that is missing or broken is like an empty one.
+    pub fn open(cache: &Utf8Path, kernel: &Utf8Path) -> Self {
+        let name = &hex(&Sha256::digest(kernel.as_str()))[..16];
+        let file = cache.join("records").join(format!("{name}.json"));
+        let text = std::fs::read(&file).unwrap_or_default();
+        let mut content: Content = serde_json::from_slice(&text).unwrap_or_default();
+        kernel.as_str().clone_into(&mut content.kernel);
+        Self { file, content }
+    }
+
+    /// What a step of a variant was made of when it was built last.
+    pub fn of(&self, variant: &str, kind: &Kind) -> Option<Inputs> {
+        let kept = self.content.variants.get(variant)?.get(role(kind)?)?;
+        Some(Inputs {
+            files: self.content.files.get(&kept.files)?.clone(),
+            ..kept.inputs.clone()
+        })
+    }
+
+    /// A step of a variant is built.
+    pub fn learn(&mut self, variant: &str, kind: &Kind, mut inputs: Inputs) {
+        let Some(role) = role(kind) else { return };
+        let files = std::mem::take(&mut inputs.files);
+        let text: String = files
+            .iter()
+            .map(|(path, hash)| format!("{hash} {path}\n"))
+            .collect();
+        let key = hex(&Sha256::digest(text))[..16].to_owned();
+        self.content.files.entry(key.clone()).or_insert(files);
+        let of_variant = self.content.variants.entry(variant.to_owned()).or_default();
+        of_variant.insert(role.to_owned(), Kept { files: key, inputs });
+    }
+
+    /// Writes the file.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn save(&mut self) -> std::io::Result<()> {
+        let steps = self.content.variants.values().flat_map(BTreeMap::values);
+        let used: Vec<String> = steps.map(|kept| kept.files.clone()).collect();
+        self.content.files.retain(|key, _| used.contains(key));
+        let dir = self.file.parent().unwrap_or(Utf8Path::new("."));
+        std::fs::create_dir_all(dir)?;
+        let mut file = tempfile::NamedTempFile::new_in(dir)?;
+        serde_json::to_writer(&mut file, &self.content)?;
+        file.persist(&self.file)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_built_is_known_in_the_next_run() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let cache = Utf8Path::from_path(dir.path()).expect("UTF-8");
+        let kernel = Utf8Path::new("/kernels/relu");
+        let mut record = Record::open(cache, kernel);
+        let inputs = Inputs {
+            derivation: "/nix/store/a.drv".to_owned(),
+            files: BTreeMap::from([("a.h".to_owned(), "1".to_owned())]),
+            ..Inputs::default()
+        };
+        record.learn("cpu", &Kind::Library, inputs.clone());
+        record.learn("cpu", &Kind::Toolchain, inputs.clone());
+        record.save().expect("written");
+        let record = Record::open(cache, kernel);
+        assert_eq!(record.of("cpu", &Kind::Library), Some(inputs));
+        assert_eq!(record.of("cpu", &Kind::Package), None);
+        assert_eq!(record.of("cuda", &Kind::Library), None);
+        let other = Record::open(cache, Utf8Path::new("/kernels/other"));
+        assert_eq!(other.of("cpu", &Kind::Library), None);
+        std::fs::write(&record.file, "{").expect("written");
+        let broken = Record::open(cache, kernel);
+        assert_eq!(broken.of("cpu", &Kind::Library), None);
+    }
+}

@@ -1,0 +1,141 @@
+//! `verify-reproducible` on real builds: a good one, and drivers that leave in an object what they must not. Runs where
+//! tests/end_to_end.rs runs, and is left out of a bare `cargo test` like it.
+
+#[path = "common/kernel.rs"]
+mod kernel;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use kernel::Sample;
+
+const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
+
+/// A kernel that compiles in no time: it includes nothing of torch.
+fn small() -> Sample {
+    let build_toml = r#"
+[general]
+name = "sample"
+version = 1
+edition = 5
+license = "Apache-2.0"
+backends = ["cpu"]
+
+[torch]
+src = ["torch-ext/binding.cpp"]
+
+[kernel.sample]
+backend = "cpu"
+depends = []
+src = ["csrc/sample.cpp"]
+"#;
+    let source = "#include <cstdio>\nextern \"C\" void sample() { std::puts(\"sample\"); }\n";
+    Sample::new(build_toml, &[("csrc/sample.cpp", source)])
+}
+
+/// The library of this repository, whose script for compilations ends with more commands.
+fn library(more: &str) -> tempfile::TempDir {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    for part in ["lib", "nix", "templates"] {
+        for entry in walkdir::WalkDir::new(root.join(part)) {
+            let entry = entry.expect("an entry");
+            let relative = entry.path().strip_prefix(root).expect("below");
+            let target = dir.path().join(relative);
+            match entry.file_type().is_dir() {
+                true => std::fs::create_dir_all(target).expect("create a folder"),
+                false => drop(std::fs::copy(entry.path(), target).expect("copy a file")),
+            }
+        }
+    }
+    let script = dir.path().join("nix/kernel/compile.sh");
+    let text = std::fs::read_to_string(&script).expect("compile.sh");
+    std::fs::write(script, format!("{text}{more}\n")).expect("write");
+    dir
+}
+
+fn verify(kernel: &Sample, more: &str) -> (Output, String) {
+    let store = std::env::var("NIX_REMOTE")
+        .expect("`make test` sets NIX_REMOTE: tests have a store of their own");
+    assert!(!store.is_empty());
+    let library = library(more);
+    let output = Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
+        .arg("verify-reproducible")
+        .arg(kernel.path())
+        .args(["--variant", CPU])
+        .env("KERNEL_BUILDER_LIBRARY", library.path())
+        .output()
+        .expect("start kernel-builder");
+    let text = [&*output.stdout, &*output.stderr].concat();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    (output, text)
+}
+
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn the_same_bytes_twice() {
+    let kernel = small();
+    let (output, text) = verify(&kernel, "");
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("4 steps of 1 variant: built twice"), "{text}");
+    assert!(!kernel.path().join("build.nix").exists());
+}
+
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn the_first_section_that_differs_is_named() {
+    let random =
+        "head -c 8 /dev/urandom >../random && objcopy --add-section .random=../random \"$out\"";
+    let (output, text) = verify(&small(), random);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    for source in ["csrc/sample.cpp", "torch-ext/binding.cpp"] {
+        assert!(
+            text.contains(&format!("{source} ({CPU}): differs in .random, byte 0")),
+            "{text}"
+        );
+    }
+    // Both results are there to be compared.
+    let second = text
+        .lines()
+        .find(|line| line.ends_with(".check"))
+        .expect("a path");
+    assert!(Path::new(second.trim()).exists(), "{second}");
+}
+
+/// What a link throws away again, Nix does not see in a package.
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn a_path_of_the_store_in_an_object_is_found() {
+    let (output, text) = verify(&small(), &with_path(".debug_path"));
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    let found = format!("csrc/sample.cpp ({CPU}): .debug_path holds /nix/store/");
+    assert!(text.contains(&found), "{text}");
+    assert!(text.contains("-gcc-12/bin/g++"), "{text}");
+    assert!(!text.contains("differs in"), "{text}");
+}
+
+/// Nix refuses a package with a path of the store, and cannot say where it comes from.
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn a_path_of_the_store_that_fails_the_package_is_found() {
+    let (output, text) = verify(&small(), &with_path(".path"));
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    let found = format!("csrc/sample.cpp ({CPU}): .path holds /nix/store/");
+    assert!(text.contains(&found), "{text}");
+    assert!(text.contains("failed to build"), "{text}");
+}
+
+/// Commands that put the path of the compiler into a section.
+fn with_path(section: &str) -> String {
+    format!("command -v g++ >../path && objcopy --add-section {section}=../path \"$out\"")
+}
+
+/// Every build is at the same place in Nix's sandbox, where a path of it would never differ.
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn the_place_of_the_build_is_another() {
+    let place = "pwd >../place && objcopy --add-section .place=../place \"$out\"";
+    let (output, text) = verify(&small(), place);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("differs in .place, byte 1"), "{text}");
+}

@@ -1,0 +1,211 @@
+//! `plan` and `graph` on a real kernel and a real store: what they say is to be built, and why.
+
+#[path = "common/clone.rs"]
+mod clone;
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use clone::{Clone, run};
+use serde_json::Value;
+
+const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
+
+/// A kernel that was built once, and a cache that knows it.
+struct Built {
+    clone: Clone,
+    cache: tempfile::TempDir,
+}
+
+impl Built {
+    fn new() -> Self {
+        let built = Self {
+            clone: Clone::new(),
+            cache: tempfile::tempdir().expect("a temporary folder"),
+        };
+        built.run("build", &[]);
+        built
+    }
+
+    fn run(&self, command: &str, arguments: &[&str]) -> String {
+        // The test's own: what others built does not count.
+        let output = run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
+            .arg(command)
+            .arg(self.clone.relu())
+            .args(["--variant", CPU])
+            .args(arguments)
+            .env("KERNEL_BUILDER_CACHE", self.cache.path()));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    }
+
+    fn plan(&self) -> Value {
+        serde_json::from_str(&self.run("plan", &["--json"])).expect("JSON")
+    }
+
+    /// What is to be built, as `name: reason`.
+    fn reasons(&self) -> Vec<String> {
+        let plan = self.plan();
+        let steps = plan["steps"].as_array().expect("steps");
+        let lines = steps.iter().flat_map(|step| {
+            let reasons = step["reasons"].as_array().expect("reasons");
+            let name = step["name"].as_str().expect("a name");
+            let line = move |reason: &Value| format!("{name}: {}", reason.as_str().expect("words"));
+            reasons.iter().map(line)
+        });
+        lines.collect()
+    }
+}
+
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn every_change_has_its_reason_and_nothing_is_built() {
+    let built = Built::new();
+    let plan = built.plan();
+    assert_eq!(built.reasons(), [""; 0]);
+    assert_eq!(plan["variants"][0]["state"], "cached");
+    assert_eq!(plan["total"]["build"], 0);
+    assert_eq!(plan["fetch"]["files"].as_array().map(Vec::len), Some(0));
+    assert!(built.run("plan", &[]).contains("nothing to build"));
+
+    let library = format!("{CPU} library");
+    built
+        .clone
+        .append("torch-ext/relu/__init__.py", "\n# More words.\n");
+    let python = "torch-ext/relu/__init__.py changed";
+    let package = [
+        format!("{CPU}: {python}"),
+        format!("{CPU}: library changed"),
+    ];
+    let after_python = [format!("{library}: id changed: {python}")];
+    assert_eq!(built.reasons(), [&after_python[..], &package].concat());
+
+    built
+        .clone
+        .append("csrc/relu_cpu.cpp", "\n// More words.\n");
+    let source = "csrc/relu_cpu.cpp";
+    let all = [
+        &[
+            format!("{source}: {source} changed"),
+            format!("{library}: object changed: {source}"),
+        ][..],
+        &package,
+    ]
+    .concat();
+    assert_eq!(built.reasons(), all);
+    // Asking changed nothing: neither the store nor the folder.
+    assert_eq!(built.reasons(), all);
+    let build_nix = built.clone.relu().join("build.nix");
+    let before = std::fs::read(&build_nix).expect("build.nix");
+
+    built.clone.append("csrc/relu_cuda.h", "\n// More words.\n");
+    let path = built.clone.relu().join("build.toml");
+    let text = std::fs::read_to_string(&path).expect("build.toml");
+    let flags = "backend = \"cpu\"\ncxx-flags = [\"-O2\"]";
+    let text = text.replacen("backend = \"cpu\"", flags, 1);
+    std::fs::write(&path, text).expect("write");
+    let reasons: BTreeSet<String> = built.reasons().into_iter().collect();
+    for reason in [
+        format!("{source}: header csrc/relu_cuda.h changed"),
+        format!("{source}: flags changed: +-O2"),
+        format!("{source}: {source} changed"),
+    ] {
+        assert!(reasons.contains(&reason), "{reason} in {reasons:#?}");
+    }
+    assert_eq!(std::fs::read(&build_nix).expect("build.nix"), before);
+
+    // Times of this kernel's steps are known once they were built.
+    let plan = built.plan();
+    let steps = plan["steps"].as_array().expect("steps");
+    let path = plan["critical_path"]["steps"].as_array().expect("a path");
+    let units = steps.iter().filter(|step| step["kind"] == "unit");
+    assert!(units.clone().all(|step| step["seconds"].is_number()));
+    assert!(path.last() == Some(&plan["steps"][steps.len() - 1]["derivation"]));
+}
+
+#[test]
+#[ignore = "evaluates with Nix: run by `make test`"]
+fn an_empty_store_lacks_everything() {
+    let clone = Clone::new();
+    let store = tempfile::tempdir().expect("a temporary folder");
+    let output = run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
+        .arg("plan")
+        .arg(clone.relu())
+        .args(["--json", "--variant", CPU])
+        .env("NIX_REMOTE", store.path())
+        .env("KERNEL_BUILDER_CACHE", store.path().join("cache")));
+    let plan: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(plan["total"]["cached"], 0);
+    assert!(plan["fetch"]["download"].as_u64() > Some(1_000_000));
+    let steps = plan["steps"].as_array().expect("steps");
+    for step in steps {
+        let reason = match step["kind"].as_str() {
+            Some("toolchain") => "not in the store",
+            _ => "never built here",
+        };
+        assert_eq!(step["reasons"], serde_json::json!([reason]), "{step:#}");
+    }
+    // Nix makes its store read-only, which stops the folder from being removed.
+    run(Command::new("chmod").args(["-R", "u+w"]).arg(store.path()));
+}
+
+#[test]
+#[ignore = "evaluates with Nix: run by `make test`"]
+fn the_graph_is_whole_and_can_be_drawn() {
+    let clone = Clone::new();
+    let graph = |arguments: &[&str]| {
+        let output = run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
+            .arg("graph")
+            .arg(clone.relu())
+            .args(arguments));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let json: Value = serde_json::from_str(&graph(&["--json"])).expect("JSON");
+    let steps = json["steps"].as_array().expect("steps");
+    let mut before = BTreeSet::new();
+    let mut edges = 0;
+    for step in steps {
+        for needed in step["needs"].as_array().expect("needs") {
+            assert!(
+                before.contains(needed.as_str().expect("a path")),
+                "{step:#}"
+            );
+            edges += 1;
+        }
+        before.insert(step["derivation"].as_str().expect("a path"));
+    }
+    for kind in ["toolchain", "unit", "library", "package"] {
+        assert!(steps.iter().any(|step| step["kind"] == kind), "{kind}");
+    }
+
+    let dot = graph(&["--dot"]);
+    assert_eq!(graph(&[]), dot);
+    let (nodes, arrows) = read_dot(&dot);
+    assert_eq!(nodes, before.iter().map(ToString::to_string).collect());
+    assert_eq!(arrows.len(), edges);
+    let known = |(from, to): &(String, String)| nodes.contains(from) && nodes.contains(to);
+    assert!(arrows.iter().all(known));
+}
+
+/// The nodes and arrows of a digraph whose statements are a line each; anything else fails.
+fn read_dot(dot: &str) -> (BTreeSet<String>, Vec<(String, String)>) {
+    let string = r#""((?:[^"\\]|\\.)*)""#;
+    let node = format!(r"^  {string} \[label = {string}, shape = \w+(, \w+ = \w+)+\];$");
+    let node = regex_lite::Regex::new(&node).expect("a pattern");
+    let arrow = regex_lite::Regex::new(&format!("^  {string} -> {string};$")).expect("a pattern");
+    let lines: Vec<&str> = dot.lines().collect();
+    assert_eq!((lines[0], lines[lines.len() - 1]), ("digraph build {", "}"));
+    let (mut nodes, mut arrows) = (BTreeSet::new(), Vec::new());
+    for line in &lines[1..lines.len() - 1] {
+        if let Some(found) = arrow.captures(line) {
+            arrows.push((found[1].to_owned(), found[2].to_owned()));
+        } else if let Some(found) = node.captures(line) {
+            assert!(nodes.insert(found[1].to_owned()), "{line}");
+        } else {
+            assert!(
+                line.starts_with("  rankdir") || line.starts_with("  node "),
+                "{line}"
+            );
+        }
+    }
+    (nodes, arrows)
+}
