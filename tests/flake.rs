@@ -227,10 +227,14 @@ exit 7";
     // What Nix itself opens, under each of its names, in a folder with a .venv already.
     for attribute in [format!(".#devShells.{CPU}"), format!(".#{CPU}")] {
         let arguments = ["develop", &attribute, "--no-use-registries", "--command"];
-        let script = "python3 -c 'import torch; print(torch.__version__)'; kernel-builder --version";
+        let script =
+            "python3 -c 'import torch; print(torch.__version__)'; kernel-builder --version";
         let output = clone.nix(&[&arguments[..], &["bash", "-c", script]].concat());
         let words = text(&output.stdout);
-        assert!(words.starts_with("2.11.0") && words.contains("kernel-builder "), "{words}");
+        assert!(
+            words.starts_with("2.11.0") && words.contains("kernel-builder "),
+            "{words}"
+        );
     }
 
     // The test shell has the built variant.

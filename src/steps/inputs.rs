@@ -11,7 +11,7 @@ use super::Kind;
 use crate::hex;
 use crate::nix::derivation::Derivation;
 use crate::nix::name_of;
-use crate::plan::{NoarchPlan, Plan, Python, VariantPlan};
+use crate::plan::{Plan, VariantPlan};
 
 /// What one step is made of.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
@@ -124,24 +124,34 @@ impl<'a> Files<'a> {
     pub fn of(&mut self, variant: &str, kind: &Kind) -> std::io::Result<BTreeMap<String, String>> {
         let plan = self.plan;
         let native = plan.variants.iter().find(|own| own.variant == variant);
-        let noarch = plan.noarch.iter().find(|own| own.variant == variant);
-        let paths = match (kind, native, noarch) {
-            (Kind::Unit { source, .. }, Some(native), _) => seen_by(native, source),
-            (Kind::Library, Some(VariantPlan { id, python, .. }), _) => {
-                let mut files = id.files.clone();
-                files.extend(python.files(&self.root)?);
+        let paths = match (kind, native) {
+            (Kind::Unit { source, .. }, Some(native)) => self.seen_by(native, source),
+            (Kind::Library, Some(native)) => {
+                let mut files = native.id.files.clone();
+                files.extend(plan.python.files(&self.root)?);
                 files
             }
-            (Kind::Package, Some(VariantPlan { python, .. }), _)
-            | (Kind::Package, None, Some(NoarchPlan { python, .. })) => self.packaged(python)?,
+            (Kind::Package, _) => plan.python.files(&self.root)?,
             _ => Vec::new(),
         };
         let hash = |path: String| Ok((path.clone(), self.hash(path)?));
         paths.into_iter().map(hash).collect()
     }
 
-    fn packaged(&self, python: &Python) -> std::io::Result<Vec<String>> {
-        python.files(&self.root)
+    /// A source and the headers that it reaches.
+    fn seen_by(&self, variant: &VariantPlan, source: &str) -> Vec<String> {
+        let mut paths = vec![source.to_owned()];
+        for component in &variant.components {
+            let mut sources = component.units.iter().flat_map(|group| &group.sources);
+            let mut searches = self.plan.searches.iter();
+            let search = searches.find(|search| search.include == component.include);
+            if sources.any(|own| own == source)
+                && let Some(reach) = search.and_then(|search| search.reach(source.as_ref()))
+            {
+                paths.extend(reach.headers.iter().cloned());
+            }
+        }
+        paths
     }
 
     fn hash(&mut self, path: String) -> std::io::Result<String> {
@@ -153,18 +163,6 @@ impl<'a> Files<'a> {
         self.known.insert(path, hash.clone());
         Ok(hash)
     }
-}
-
-/// A source and the headers that it sees.
-fn seen_by(variant: &VariantPlan, source: &str) -> Vec<String> {
-    let mut paths = vec![source.to_owned()];
-    for component in &variant.components {
-        let mut sources = component.units.iter().flat_map(|group| &group.sources);
-        if sources.any(|own| own == source) {
-            paths.extend(component.headers.iter().cloned());
-        }
-    }
-    paths
 }
 
 /// How a step that is to be built differs from what was built last. `kind_of` says what another derivation makes.
