@@ -61,8 +61,21 @@ fn only(sample: &Sample) -> (Plan, VariantPlan) {
     let [variant] = &plan.variants[..] else {
         panic!("{} variants", plan.variants.len());
     };
-    let variant = variant.clone();
+    let variant = whole(&plan, variant);
     (plan, variant)
+}
+
+/// A variant with all of its units, its own and those that it shares.
+fn whole(plan: &Plan, variant: &VariantPlan) -> VariantPlan {
+    let mut whole = variant.clone();
+    for (whole, component) in whole.components.iter_mut().zip(&variant.components) {
+        whole.units = plan.units(component).cloned().collect();
+        whole
+            .units
+            .sort_by_key(|group| (group.driver, group.namespace, group.framework));
+        whole.shared.clear();
+    }
+    whole
 }
 
 /// The groups of one component.
@@ -85,7 +98,7 @@ fn examples() {
         let plan = example_plan(example);
         assert!(plan.notes.is_empty(), "{:?}", plan.notes);
         for variant in &plan.variants {
-            let json = serde_json::to_string_pretty(variant).expect("JSON");
+            let json = serde_json::to_string_pretty(&whole(&plan, variant)).expect("JSON");
             insta::assert_snapshot!(variant.variant.clone(), json);
         }
         // The others differ in the name of the backend.
@@ -239,7 +252,8 @@ fn every_backend() {
     ] {
         let mut variants = plan.variants.iter();
         let variant = variants.find(|variant| variant.variant == name);
-        let json = serde_json::to_string_pretty(variant.expect(name)).expect("JSON");
+        let variant = whole(&plan, variant.expect(name));
+        let json = serde_json::to_string_pretty(&variant).expect("JSON");
         insta::assert_snapshot!(name, json);
     }
 }
@@ -257,7 +271,7 @@ fn flags_of_rocm_sections_reach_hip_and_cxx() {
     );
     let kernel = sample.kernel();
     let plan = plan(&kernel, &matrix(&kernel, table()), table()).expect("a plan");
-    let variant = plan.variants.last().expect("a variant");
+    let variant = &whole(&plan, plan.variants.last().expect("a variant"));
     let of = |driver| {
         let mut found = groups(variant, "relu").iter();
         &found
@@ -627,7 +641,7 @@ fn units_without_torch_know_nothing_of_its_release() {
             let name = format!("{release}-cxx11-cu130-x86_64-linux");
             let mut variants = plan.variants.iter();
             let variant = variants.find(|variant| variant.variant == name);
-            groups(variant.expect("a variant"), "gpu").to_vec()
+            groups(&whole(&plan, variant.expect("a variant")), "gpu").to_vec()
         })
     };
     let json = |groups: &[UnitGroup]| serde_json::to_value(groups).expect("JSON");
@@ -963,7 +977,7 @@ fn clang_gets_flags_of_its_own() {
     let name = "torch27-cxx11-cu126-x86_64-linux";
     matrix.variants.retain(|variant| variant.name == name);
     let plan = plan(&kernel, &matrix, table()).expect("a plan");
-    let variant = &plan.variants[0];
+    let variant = &whole(&plan, &plan.variants[0]);
     assert_eq!(variant.toolchain["clang"], "clang-19");
     let drivers = groups(variant, "gpu").iter().map(|group| group.driver);
     assert_eq!(drivers.collect::<Vec<_>>(), [Driver::Gxx, Driver::Clang]);

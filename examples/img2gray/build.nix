@@ -49,6 +49,102 @@ let
         };
       }
     ];
+    objects = [
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain19;
+        include = [ "csrc" ];
+        units = units1;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain20;
+        include = [ "csrc" ];
+        units = units2;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain21;
+        include = [ "csrc" ];
+        units = units3;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain22;
+        include = [ "csrc" ];
+        units = units4;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain21;
+        include = [ "csrc" ];
+        units = units3;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain22;
+        include = [ "csrc" ];
+        units = units4;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = {
+          clang = "clang-19";
+          cuda = "cuda-11.8";
+          host = "gcc-12";
+        };
+        include = [ "csrc" ];
+        units = units1;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain23;
+        include = [ "csrc" ];
+        units = units2;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain24;
+        include = [ "csrc" ];
+        units = units3;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain25;
+        include = [ "csrc" ];
+        units = units4;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain20;
+        include = [ "csrc" ];
+        units = units2;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain23;
+        include = [ "csrc" ];
+        units = units2;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain19;
+        include = [ "csrc" ];
+        units = units1;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain24;
+        include = [ "csrc" ];
+        units = units3;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain25;
+        include = [ "csrc" ];
+        units = units4;
+      }
+    ];
   };
   variant = kernelBuilder.torchExtension kernel;
   id1 = {
@@ -87,40 +183,13 @@ let
         sources = [ "torch-ext/torch_binding.cpp" ];
       }
     ];
+    shared = [ ];
   };
   component2 = {
     name = "img2gray";
     include = [ "csrc" ];
-    units = [
-      {
-        driver = "clang";
-        namespace = "none";
-        framework = false;
-        flags = [
-          "-DCUDA_KERNEL"
-          "-DUSE_CUDA=1"
-          "-DONNX_NAMESPACE=onnx_c2"
-          "-DENABLE_FP8"
-          "-O3"
-          "-DNDEBUG"
-          "-fPIC"
-          "-Wno-unknown-cuda-version"
-          "-Wno-unknown-warning-option"
-          "-std=c++17"
-          "--no-cuda-include-ptx=all"
-          "--cuda-gpu-arch=sm_70"
-          "--cuda-gpu-arch=sm_72"
-          "--cuda-gpu-arch=sm_75"
-          "--cuda-gpu-arch=sm_80"
-          "--cuda-gpu-arch=sm_86"
-          "--cuda-gpu-arch=sm_87"
-          "--cuda-gpu-arch=sm_89"
-          "--cuda-gpu-arch=sm_90"
-          "--cuda-include-ptx=sm_90"
-        ];
-        sources = [ "csrc/img2gray.cu" ];
-      }
-    ];
+    units = [ ];
+    shared = [ 0 ];
   };
   components1 = [
     component1
@@ -174,39 +243,8 @@ let
   component3 = {
     name = "img2gray";
     include = [ "csrc" ];
-    units = [
-      {
-        driver = "clang";
-        namespace = "none";
-        framework = false;
-        flags = [
-          "-DCUDA_KERNEL"
-          "-DUSE_CUDA=1"
-          "-DONNX_NAMESPACE=onnx_c2"
-          "-DENABLE_FP8"
-          "-O3"
-          "-DNDEBUG"
-          "-fPIC"
-          "-Wno-unknown-cuda-version"
-          "-Wno-unknown-warning-option"
-          "-std=c++17"
-          "--no-cuda-include-ptx=all"
-          "--cuda-gpu-arch=sm_70"
-          "--cuda-gpu-arch=sm_72"
-          "--cuda-gpu-arch=sm_75"
-          "--cuda-gpu-arch=sm_80"
-          "--cuda-gpu-arch=sm_86"
-          "--cuda-gpu-arch=sm_87"
-          "--cuda-gpu-arch=sm_89"
-          "--cuda-gpu-arch=sm_90"
-          "--cuda-gpu-arch=sm_100"
-          "--cuda-gpu-arch=sm_101"
-          "--cuda-gpu-arch=sm_120"
-          "--cuda-include-ptx=sm_120"
-        ];
-        sources = [ "csrc/img2gray.cu" ];
-      }
-    ];
+    units = [ ];
+    shared = [ 1 ];
   };
   components2 = [
     component1
@@ -263,6 +301,7 @@ let
         sources = [ "torch-ext/torch_binding.cpp" ];
       }
     ];
+    shared = [ ];
   };
   components3 = [
     component4
@@ -277,56 +316,9 @@ let
   component5 = {
     name = "img2gray";
     include = [ "csrc" ];
-    units = [
-      {
-        driver = "nvcc";
-        namespace = "none";
-        framework = false;
-        flags = [
-          "-forward-unknown-to-host-compiler"
-          "-DCUDA_KERNEL"
-          "-DUSE_CUDA=1"
-          "-DONNX_NAMESPACE=onnx_c2"
-          "-Xcudafe"
-          "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
-          "--expt-relaxed-constexpr"
-          "--expt-extended-lambda"
-          "-O3"
-          "-DNDEBUG"
-          "-Xcompiler=-fPIC,-fno-gnu-unique"
-          "-std=c++17"
-          "-DENABLE_FP8"
-          "-gencode"
-          "arch=compute_75,code=sm_75"
-          "-gencode"
-          "arch=compute_80,code=sm_80"
-          "-gencode"
-          "arch=compute_86,code=sm_86"
-          "-gencode"
-          "arch=compute_87,code=sm_87"
-          "-gencode"
-          "arch=compute_89,code=sm_89"
-          "-gencode"
-          "arch=compute_90,code=sm_90"
-          "-gencode"
-          "arch=compute_100,code=sm_100"
-          "-gencode"
-          "arch=compute_110,code=sm_110"
-          "-gencode"
-          "arch=compute_120,code=sm_120"
-          "-gencode"
-          "arch=compute_121,code=sm_121"
-          "-gencode"
-          "arch=compute_121,code=compute_121"
-        ];
-        sources = [ "csrc/img2gray.cu" ];
-      }
-    ];
+    units = [ ];
+    shared = [ 2 ];
   };
-  components4 = [
-    component4
-    component5
-  ];
   metadata3 = {
     name = "img2gray";
     version = 1;
@@ -383,8 +375,9 @@ let
         sources = [ "torch-ext/torch_binding.cpp" ];
       }
     ];
+    shared = [ ];
   };
-  components5 = [
+  components4 = [
     component6
     component5
   ];
@@ -406,57 +399,15 @@ let
     python = "python-3.11";
     torch = "torch-2.15.0";
   };
-  components6 = [
+  component7 = {
+    name = "img2gray";
+    include = [ "csrc" ];
+    units = [ ];
+    shared = [ 4 ];
+  };
+  components5 = [
     component6
-    {
-      name = "img2gray";
-      include = [ "csrc" ];
-      units = [
-        {
-          driver = "nvcc";
-          namespace = "none";
-          framework = false;
-          flags = [
-            "-forward-unknown-to-host-compiler"
-            "-DCUDA_KERNEL"
-            "-DUSE_CUDA=1"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-Xcudafe"
-            "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
-            "--expt-relaxed-constexpr"
-            "--expt-extended-lambda"
-            "-O3"
-            "-DNDEBUG"
-            "-Xcompiler=-fPIC,-fno-gnu-unique"
-            "-std=c++20"
-            "-DENABLE_FP8"
-            "-gencode"
-            "arch=compute_75,code=sm_75"
-            "-gencode"
-            "arch=compute_80,code=sm_80"
-            "-gencode"
-            "arch=compute_86,code=sm_86"
-            "-gencode"
-            "arch=compute_87,code=sm_87"
-            "-gencode"
-            "arch=compute_89,code=sm_89"
-            "-gencode"
-            "arch=compute_90,code=sm_90"
-            "-gencode"
-            "arch=compute_100,code=sm_100"
-            "-gencode"
-            "arch=compute_110,code=sm_110"
-            "-gencode"
-            "arch=compute_120,code=sm_120"
-            "-gencode"
-            "arch=compute_121,code=sm_121"
-            "-gencode"
-            "arch=compute_121,code=compute_121"
-          ];
-          sources = [ "csrc/img2gray.cu" ];
-        }
-      ];
-    }
+    component7
   ];
   toolchain6 = {
     clang = "clang-22";
@@ -472,6 +423,12 @@ let
     python = "python-3.11";
     torch = "torch-2.8.0-cu129";
   };
+  component8 = {
+    name = "img2gray";
+    include = [ "csrc" ];
+    units = [ ];
+    shared = [ 7 ];
+  };
   toolchain8 = {
     clang = "clang-19";
     cuda = "cuda-12.6";
@@ -479,7 +436,7 @@ let
     python = "python-3.11";
     torch = "torch-2.9.0-cu126";
   };
-  components7 = [
+  components6 = [
     component4
     component2
   ];
@@ -496,6 +453,15 @@ let
     python = "python-3.11";
     torch = "torch-2.9.0-cu130";
   };
+  components7 = [
+    component4
+    {
+      name = "img2gray";
+      include = [ "csrc" ];
+      units = [ ];
+      shared = [ 8 ];
+    }
+  ];
   toolchain11 = {
     clang = "clang-19";
     cuda = "cuda-12.6";
@@ -540,6 +506,15 @@ let
     python = "python-3.11";
     torch = "torch-2.12.0-cu132";
   };
+  components9 = [
+    component6
+    {
+      name = "img2gray";
+      include = [ "csrc" ];
+      units = [ ];
+      shared = [ 9 ];
+    }
+  ];
   toolchain17 = {
     clang = "clang-19";
     cuda = "cuda-12.6";
@@ -552,6 +527,230 @@ let
     host = "gcc-toolset-14";
     python = "python-3.11";
     torch = "torch-2.13.0-cu132";
+  };
+  component9 = {
+    name = "img2gray";
+    include = [ "csrc" ];
+    units = [ ];
+    shared = [ 10 ];
+  };
+  component10 = {
+    name = "img2gray";
+    include = [ "csrc" ];
+    units = [ ];
+    shared = [ 11 ];
+  };
+  component11 = {
+    name = "img2gray";
+    include = [ "csrc" ];
+    units = [ ];
+    shared = [ 12 ];
+  };
+  components10 = [
+    component4
+    component11
+  ];
+  components11 = [
+    component4
+    component9
+  ];
+  components12 = [
+    component4
+    {
+      name = "img2gray";
+      include = [ "csrc" ];
+      units = [ ];
+      shared = [ 13 ];
+    }
+  ];
+  components13 = [
+    component6
+    component11
+  ];
+  components14 = [
+    component6
+    {
+      name = "img2gray";
+      include = [ "csrc" ];
+      units = [ ];
+      shared = [ 14 ];
+    }
+  ];
+  toolchain19 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+  };
+  units1 = {
+    driver = "clang";
+    namespace = "none";
+    framework = false;
+    flags = [
+      "-DCUDA_KERNEL"
+      "-DUSE_CUDA=1"
+      "-DONNX_NAMESPACE=onnx_c2"
+      "-DENABLE_FP8"
+      "-O3"
+      "-DNDEBUG"
+      "-fPIC"
+      "-Wno-unknown-cuda-version"
+      "-Wno-unknown-warning-option"
+      "-std=c++17"
+      "--no-cuda-include-ptx=all"
+      "--cuda-gpu-arch=sm_70"
+      "--cuda-gpu-arch=sm_72"
+      "--cuda-gpu-arch=sm_75"
+      "--cuda-gpu-arch=sm_80"
+      "--cuda-gpu-arch=sm_86"
+      "--cuda-gpu-arch=sm_87"
+      "--cuda-gpu-arch=sm_89"
+      "--cuda-gpu-arch=sm_90"
+      "--cuda-include-ptx=sm_90"
+    ];
+    sources = [ "csrc/img2gray.cu" ];
+  };
+  toolchain20 = {
+    clang = "clang-22";
+    cuda = "cuda-12.8";
+    host = "gcc-12";
+  };
+  units2 = {
+    driver = "clang";
+    namespace = "none";
+    framework = false;
+    flags = [
+      "-DCUDA_KERNEL"
+      "-DUSE_CUDA=1"
+      "-DONNX_NAMESPACE=onnx_c2"
+      "-DENABLE_FP8"
+      "-O3"
+      "-DNDEBUG"
+      "-fPIC"
+      "-Wno-unknown-cuda-version"
+      "-Wno-unknown-warning-option"
+      "-std=c++17"
+      "--no-cuda-include-ptx=all"
+      "--cuda-gpu-arch=sm_70"
+      "--cuda-gpu-arch=sm_72"
+      "--cuda-gpu-arch=sm_75"
+      "--cuda-gpu-arch=sm_80"
+      "--cuda-gpu-arch=sm_86"
+      "--cuda-gpu-arch=sm_87"
+      "--cuda-gpu-arch=sm_89"
+      "--cuda-gpu-arch=sm_90"
+      "--cuda-gpu-arch=sm_100"
+      "--cuda-gpu-arch=sm_101"
+      "--cuda-gpu-arch=sm_120"
+      "--cuda-include-ptx=sm_120"
+    ];
+    sources = [ "csrc/img2gray.cu" ];
+  };
+  toolchain21 = {
+    cuda = "cuda-13.0";
+    host = "gcc-12";
+  };
+  units3 = {
+    driver = "nvcc";
+    namespace = "none";
+    framework = false;
+    flags = [
+      "-forward-unknown-to-host-compiler"
+      "-DCUDA_KERNEL"
+      "-DUSE_CUDA=1"
+      "-DONNX_NAMESPACE=onnx_c2"
+      "-Xcudafe"
+      "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
+      "--expt-relaxed-constexpr"
+      "--expt-extended-lambda"
+      "-O3"
+      "-DNDEBUG"
+      "-Xcompiler=-fPIC,-fno-gnu-unique"
+      "-std=c++17"
+      "-DENABLE_FP8"
+      "-gencode"
+      "arch=compute_75,code=sm_75"
+      "-gencode"
+      "arch=compute_80,code=sm_80"
+      "-gencode"
+      "arch=compute_86,code=sm_86"
+      "-gencode"
+      "arch=compute_87,code=sm_87"
+      "-gencode"
+      "arch=compute_89,code=sm_89"
+      "-gencode"
+      "arch=compute_90,code=sm_90"
+      "-gencode"
+      "arch=compute_100,code=sm_100"
+      "-gencode"
+      "arch=compute_110,code=sm_110"
+      "-gencode"
+      "arch=compute_120,code=sm_120"
+      "-gencode"
+      "arch=compute_121,code=sm_121"
+      "-gencode"
+      "arch=compute_121,code=compute_121"
+    ];
+    sources = [ "csrc/img2gray.cu" ];
+  };
+  toolchain22 = {
+    cuda = "cuda-13.2";
+    host = "gcc-12";
+  };
+  units4 = {
+    driver = "nvcc";
+    namespace = "none";
+    framework = false;
+    flags = [
+      "-forward-unknown-to-host-compiler"
+      "-DCUDA_KERNEL"
+      "-DUSE_CUDA=1"
+      "-DONNX_NAMESPACE=onnx_c2"
+      "-Xcudafe"
+      "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
+      "--expt-relaxed-constexpr"
+      "--expt-extended-lambda"
+      "-O3"
+      "-DNDEBUG"
+      "-Xcompiler=-fPIC,-fno-gnu-unique"
+      "-std=c++20"
+      "-DENABLE_FP8"
+      "-gencode"
+      "arch=compute_75,code=sm_75"
+      "-gencode"
+      "arch=compute_80,code=sm_80"
+      "-gencode"
+      "arch=compute_86,code=sm_86"
+      "-gencode"
+      "arch=compute_87,code=sm_87"
+      "-gencode"
+      "arch=compute_89,code=sm_89"
+      "-gencode"
+      "arch=compute_90,code=sm_90"
+      "-gencode"
+      "arch=compute_100,code=sm_100"
+      "-gencode"
+      "arch=compute_110,code=sm_110"
+      "-gencode"
+      "arch=compute_120,code=sm_120"
+      "-gencode"
+      "arch=compute_121,code=sm_121"
+      "-gencode"
+      "arch=compute_121,code=compute_121"
+    ];
+    sources = [ "csrc/img2gray.cu" ];
+  };
+  toolchain23 = {
+    clang = "clang-22";
+    cuda = "cuda-12.9";
+    host = "gcc-12";
+  };
+  toolchain24 = {
+    cuda = "cuda-13.0";
+    host = "gcc-toolset-14";
+  };
+  toolchain25 = {
+    cuda = "cuda-13.2";
+    host = "gcc-toolset-14";
   };
 in
 kernelBuilder.kernel {
@@ -630,7 +829,10 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain1;
       id = id1;
-      components = components4;
+      components = [
+        component4
+        component5
+      ];
       link = link1;
       metadata = metadata3;
     })
@@ -640,7 +842,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain2;
       id = id1;
-      components = components5;
+      components = components4;
       link = link1;
       metadata = metadata3;
     })
@@ -650,7 +852,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain3;
       id = id1;
-      components = components5;
+      components = components4;
       link = link1;
       metadata = metadata3;
     })
@@ -660,7 +862,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain4;
       id = id1;
-      components = components5;
+      components = components4;
       link = link1;
       metadata = metadata3;
     })
@@ -670,7 +872,15 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain5;
       id = id1;
-      components = components6;
+      components = [
+        component6
+        {
+          name = "img2gray";
+          include = [ "csrc" ];
+          units = [ ];
+          shared = [ 3 ];
+        }
+      ];
       link = link1;
       metadata = metadata3;
     })
@@ -680,7 +890,10 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain1;
       id = id1;
-      components = components4;
+      components = [
+        component4
+        component7
+      ];
       link = link1;
       metadata = metadata3;
     })
@@ -720,7 +933,15 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain5;
       id = id1;
-      components = components6;
+      components = [
+        component6
+        {
+          name = "img2gray";
+          include = [ "csrc" ];
+          units = [ ];
+          shared = [ 5 ];
+        }
+      ];
       link = link1;
       metadata = metadata3;
     })
@@ -736,7 +957,15 @@ kernelBuilder.kernel {
         torch = "torch-2.7.0-cu118";
       };
       id = id1;
-      components = components1;
+      components = [
+        component1
+        {
+          name = "img2gray";
+          include = [ "csrc" ];
+          units = [ ];
+          shared = [ 6 ];
+        }
+      ];
       link = link1;
       metadata = metadata1;
     })
@@ -772,7 +1001,10 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain7;
       id = id1;
-      components = components2;
+      components = [
+        component1
+        component8
+      ];
       link = link1;
       metadata = metadata2;
     })
@@ -782,7 +1014,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain8;
       id = id1;
-      components = components7;
+      components = components6;
       link = link1;
       metadata = metadata1;
     })
@@ -792,7 +1024,10 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain9;
       id = id1;
-      components = components3;
+      components = [
+        component4
+        component8
+      ];
       link = link1;
       metadata = metadata2;
     })
@@ -802,7 +1037,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain10;
       id = id1;
-      components = components4;
+      components = components7;
       link = link1;
       metadata = metadata3;
     })
@@ -812,7 +1047,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain11;
       id = id1;
-      components = components7;
+      components = components6;
       link = link1;
       metadata = metadata1;
     })
@@ -822,7 +1057,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain12;
       id = id1;
-      components = components4;
+      components = components7;
       link = link1;
       metadata = metadata3;
     })
@@ -832,7 +1067,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain13;
       id = id1;
-      components = components7;
+      components = components6;
       link = link1;
       metadata = metadata1;
     })
@@ -862,7 +1097,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain16;
       id = id1;
-      components = components6;
+      components = components9;
       link = link1;
       metadata = metadata3;
     })
@@ -882,7 +1117,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain18;
       id = id1;
-      components = components6;
+      components = components9;
       link = link1;
       metadata = metadata3;
     })
@@ -892,7 +1127,10 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain6;
       id = id1;
-      components = components2;
+      components = [
+        component1
+        component9
+      ];
       link = link1;
       metadata = metadata2;
     })
@@ -902,7 +1140,10 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain7;
       id = id1;
-      components = components2;
+      components = [
+        component1
+        component10
+      ];
       link = link1;
       metadata = metadata2;
     })
@@ -912,7 +1153,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain8;
       id = id1;
-      components = components7;
+      components = components10;
       link = link1;
       metadata = metadata1;
     })
@@ -928,7 +1169,7 @@ kernelBuilder.kernel {
         torch = "torch-2.9.0-cu128";
       };
       id = id1;
-      components = components3;
+      components = components11;
       link = link1;
       metadata = metadata2;
     })
@@ -938,7 +1179,10 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain9;
       id = id1;
-      components = components3;
+      components = [
+        component4
+        component10
+      ];
       link = link1;
       metadata = metadata2;
     })
@@ -948,7 +1192,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain10;
       id = id1;
-      components = components4;
+      components = components12;
       link = link1;
       metadata = metadata3;
     })
@@ -958,7 +1202,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain11;
       id = id1;
-      components = components7;
+      components = components10;
       link = link1;
       metadata = metadata1;
     })
@@ -974,7 +1218,7 @@ kernelBuilder.kernel {
         torch = "torch-2.10.0-cu128";
       };
       id = id1;
-      components = components3;
+      components = components11;
       link = link1;
       metadata = metadata2;
     })
@@ -984,7 +1228,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain12;
       id = id1;
-      components = components4;
+      components = components12;
       link = link1;
       metadata = metadata3;
     })
@@ -994,7 +1238,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain13;
       id = id1;
-      components = components7;
+      components = components10;
       link = link1;
       metadata = metadata1;
     })
@@ -1004,7 +1248,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain14;
       id = id1;
-      components = components3;
+      components = components11;
       link = link1;
       metadata = metadata2;
     })
@@ -1014,7 +1258,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain15;
       id = id1;
-      components = components8;
+      components = components13;
       link = link1;
       metadata = metadata1;
     })
@@ -1024,7 +1268,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain16;
       id = id1;
-      components = components6;
+      components = components14;
       link = link1;
       metadata = metadata3;
     })
@@ -1034,7 +1278,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain17;
       id = id1;
-      components = components8;
+      components = components13;
       link = link1;
       metadata = metadata1;
     })
@@ -1044,7 +1288,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain18;
       id = id1;
-      components = components6;
+      components = components14;
       link = link1;
       metadata = metadata3;
     })

@@ -46,6 +46,133 @@ let
         };
       }
     ];
+    objects = [
+      {
+        system = "x86_64-linux";
+        toolchain = {
+          host = "gcc-12";
+        };
+        include = [ "csrc" ];
+        units = units1;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = {
+          clang = "clang-19";
+          cuda = "cuda-12.6";
+          host = "gcc-12";
+        };
+        include = [ "csrc" ];
+        units = {
+          driver = "clang";
+          namespace = "none";
+          framework = false;
+          flags = [
+            "-DCUDA_KERNEL"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-std=c++17"
+            "--no-cuda-include-ptx=all"
+            "--cuda-gpu-arch=sm_70"
+            "--cuda-gpu-arch=sm_72"
+            "--cuda-gpu-arch=sm_75"
+            "--cuda-gpu-arch=sm_80"
+            "--cuda-gpu-arch=sm_86"
+            "--cuda-gpu-arch=sm_87"
+            "--cuda-gpu-arch=sm_89"
+            "--cuda-gpu-arch=sm_90"
+            "--cuda-include-ptx=sm_90"
+          ];
+          sources = [ "csrc/relu_cuda.cu" ];
+        };
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = {
+          clang = "clang-22";
+          cuda = "cuda-12.8";
+          host = "gcc-12";
+        };
+        include = [ "csrc" ];
+        units = {
+          driver = "clang";
+          namespace = "none";
+          framework = false;
+          flags = [
+            "-DCUDA_KERNEL"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-std=c++17"
+            "--no-cuda-include-ptx=all"
+            "--cuda-gpu-arch=sm_70"
+            "--cuda-gpu-arch=sm_72"
+            "--cuda-gpu-arch=sm_75"
+            "--cuda-gpu-arch=sm_80"
+            "--cuda-gpu-arch=sm_86"
+            "--cuda-gpu-arch=sm_87"
+            "--cuda-gpu-arch=sm_89"
+            "--cuda-gpu-arch=sm_90"
+            "--cuda-gpu-arch=sm_100"
+            "--cuda-gpu-arch=sm_101"
+            "--cuda-gpu-arch=sm_120"
+            "--cuda-include-ptx=sm_120"
+          ];
+          sources = [ "csrc/relu_cuda.cu" ];
+        };
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain4;
+        include = [ "csrc" ];
+        units = units2;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain5;
+        include = [ "csrc" ];
+        units = units2;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = {
+          host = "gcc-12";
+        };
+        include = [ "csrc" ];
+        units = units1;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain4;
+        include = [ "csrc" ];
+        units = units2;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain5;
+        include = [ "csrc" ];
+        units = units2;
+      }
+      {
+        system = "aarch64-darwin";
+        toolchain = {
+          host = "xcode";
+        };
+        include = [ "csrc" ];
+        units = {
+          driver = "apple-clang++";
+          namespace = "none";
+          framework = false;
+          flags = flags2;
+          sources = [ "csrc/relu_cpu.cpp" ];
+        };
+      }
+    ];
   };
   variant = kernelBuilder.tvmFfiExtension kernel;
   toolchain1 = {
@@ -69,34 +196,20 @@ let
     "-fPIC"
     "-fno-gnu-unique"
   ];
-  components1 = [
-    {
-      name = "tvm-ffi";
-      include = [ "csrc" ];
-      units = [
-        {
-          driver = "g++";
-          namespace = "none";
-          framework = true;
-          flags = flags1;
-          sources = [ "tvm-ffi-ext/binding.cpp" ];
-        }
-      ];
-    }
-    {
-      name = "relu_cpu";
-      include = [ "csrc" ];
-      units = [
-        {
-          driver = "g++";
-          namespace = "none";
-          framework = false;
-          flags = flags1;
-          sources = [ "csrc/relu_cpu.cpp" ];
-        }
-      ];
-    }
-  ];
+  component1 = {
+    name = "tvm-ffi";
+    include = [ "csrc" ];
+    units = [
+      {
+        driver = "g++";
+        namespace = "none";
+        framework = true;
+        flags = flags1;
+        sources = [ "tvm-ffi-ext/binding.cpp" ];
+      }
+    ];
+    shared = [ ];
+  };
   policy1 = {
     CXXABI = "1.3.11";
     GCC = "7.0.0";
@@ -134,7 +247,7 @@ let
       "tvm-ffi-ext/binding.cpp"
     ];
   };
-  component1 = {
+  component2 = {
     name = "tvm-ffi";
     include = [ "csrc" ];
     units = [
@@ -153,6 +266,7 @@ let
         sources = [ "tvm-ffi-ext/binding.cpp" ];
       }
     ];
+    shared = [ ];
   };
   link2 = {
     driver = "g++";
@@ -173,51 +287,6 @@ let
     host = "gcc-12";
     tvm-ffi = "tvm-ffi-0.1.9";
   };
-  components2 = [
-    component1
-    {
-      name = "relu_cuda";
-      include = [ "csrc" ];
-      units = [
-        {
-          driver = "nvcc";
-          namespace = "none";
-          framework = false;
-          flags = [
-            "-forward-unknown-to-host-compiler"
-            "-DCUDA_KERNEL"
-            "-O3"
-            "-DNDEBUG"
-            "-Xcompiler=-fPIC,-fno-gnu-unique"
-            "-std=c++17"
-            "-gencode"
-            "arch=compute_75,code=sm_75"
-            "-gencode"
-            "arch=compute_80,code=sm_80"
-            "-gencode"
-            "arch=compute_86,code=sm_86"
-            "-gencode"
-            "arch=compute_87,code=sm_87"
-            "-gencode"
-            "arch=compute_89,code=sm_89"
-            "-gencode"
-            "arch=compute_90,code=sm_90"
-            "-gencode"
-            "arch=compute_100,code=sm_100"
-            "-gencode"
-            "arch=compute_110,code=sm_110"
-            "-gencode"
-            "arch=compute_120,code=sm_120"
-            "-gencode"
-            "arch=compute_121,code=sm_121"
-            "-gencode"
-            "arch=compute_121,code=compute_121"
-          ];
-          sources = [ "csrc/relu_cuda.cu" ];
-        }
-      ];
-    }
-  ];
   link3 = {
     driver = "g++";
     extension = "so";
@@ -268,6 +337,57 @@ let
     "-fPIC"
     "-mmacosx-version-min=15.0"
   ];
+  units1 = {
+    driver = "g++";
+    namespace = "none";
+    framework = false;
+    flags = flags1;
+    sources = [ "csrc/relu_cpu.cpp" ];
+  };
+  toolchain4 = {
+    cuda = "cuda-13.0";
+    host = "gcc-12";
+  };
+  units2 = {
+    driver = "nvcc";
+    namespace = "none";
+    framework = false;
+    flags = [
+      "-forward-unknown-to-host-compiler"
+      "-DCUDA_KERNEL"
+      "-O3"
+      "-DNDEBUG"
+      "-Xcompiler=-fPIC,-fno-gnu-unique"
+      "-std=c++17"
+      "-gencode"
+      "arch=compute_75,code=sm_75"
+      "-gencode"
+      "arch=compute_80,code=sm_80"
+      "-gencode"
+      "arch=compute_86,code=sm_86"
+      "-gencode"
+      "arch=compute_87,code=sm_87"
+      "-gencode"
+      "arch=compute_89,code=sm_89"
+      "-gencode"
+      "arch=compute_90,code=sm_90"
+      "-gencode"
+      "arch=compute_100,code=sm_100"
+      "-gencode"
+      "arch=compute_110,code=sm_110"
+      "-gencode"
+      "arch=compute_120,code=sm_120"
+      "-gencode"
+      "arch=compute_121,code=sm_121"
+      "-gencode"
+      "arch=compute_121,code=compute_121"
+    ];
+    sources = [ "csrc/relu_cuda.cu" ];
+  };
+  toolchain5 = {
+    cuda = "cuda-13.2";
+    host = "gcc-12";
+  };
 in
 kernelBuilder.kernel {
   name = "relu-tvm-ffi";
@@ -281,7 +401,15 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain1;
       id = id1;
-      components = components1;
+      components = [
+        component1
+        {
+          name = "relu_cpu";
+          include = [ "csrc" ];
+          units = [ ];
+          shared = [ 0 ];
+        }
+      ];
       link = link1;
       metadata = metadata1;
     })
@@ -297,37 +425,12 @@ kernelBuilder.kernel {
       };
       id = id2;
       components = [
-        component1
+        component2
         {
           name = "relu_cuda";
           include = [ "csrc" ];
-          units = [
-            {
-              driver = "clang";
-              namespace = "none";
-              framework = false;
-              flags = [
-                "-DCUDA_KERNEL"
-                "-O3"
-                "-DNDEBUG"
-                "-fPIC"
-                "-Wno-unknown-cuda-version"
-                "-Wno-unknown-warning-option"
-                "-std=c++17"
-                "--no-cuda-include-ptx=all"
-                "--cuda-gpu-arch=sm_70"
-                "--cuda-gpu-arch=sm_72"
-                "--cuda-gpu-arch=sm_75"
-                "--cuda-gpu-arch=sm_80"
-                "--cuda-gpu-arch=sm_86"
-                "--cuda-gpu-arch=sm_87"
-                "--cuda-gpu-arch=sm_89"
-                "--cuda-gpu-arch=sm_90"
-                "--cuda-include-ptx=sm_90"
-              ];
-              sources = [ "csrc/relu_cuda.cu" ];
-            }
-          ];
+          units = [ ];
+          shared = [ 1 ];
         }
       ];
       link = link2;
@@ -365,40 +468,12 @@ kernelBuilder.kernel {
       };
       id = id2;
       components = [
-        component1
+        component2
         {
           name = "relu_cuda";
           include = [ "csrc" ];
-          units = [
-            {
-              driver = "clang";
-              namespace = "none";
-              framework = false;
-              flags = [
-                "-DCUDA_KERNEL"
-                "-O3"
-                "-DNDEBUG"
-                "-fPIC"
-                "-Wno-unknown-cuda-version"
-                "-Wno-unknown-warning-option"
-                "-std=c++17"
-                "--no-cuda-include-ptx=all"
-                "--cuda-gpu-arch=sm_70"
-                "--cuda-gpu-arch=sm_72"
-                "--cuda-gpu-arch=sm_75"
-                "--cuda-gpu-arch=sm_80"
-                "--cuda-gpu-arch=sm_86"
-                "--cuda-gpu-arch=sm_87"
-                "--cuda-gpu-arch=sm_89"
-                "--cuda-gpu-arch=sm_90"
-                "--cuda-gpu-arch=sm_100"
-                "--cuda-gpu-arch=sm_101"
-                "--cuda-gpu-arch=sm_120"
-                "--cuda-include-ptx=sm_120"
-              ];
-              sources = [ "csrc/relu_cuda.cu" ];
-            }
-          ];
+          units = [ ];
+          shared = [ 2 ];
         }
       ];
       link = link2;
@@ -433,7 +508,15 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain2;
       id = id2;
-      components = components2;
+      components = [
+        component2
+        {
+          name = "relu_cuda";
+          include = [ "csrc" ];
+          units = [ ];
+          shared = [ 3 ];
+        }
+      ];
       link = link3;
       metadata = metadata2;
     })
@@ -443,7 +526,15 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain3;
       id = id2;
-      components = components2;
+      components = [
+        component2
+        {
+          name = "relu_cuda";
+          include = [ "csrc" ];
+          units = [ ];
+          shared = [ 4 ];
+        }
+      ];
       link = link3;
       metadata = metadata2;
     })
@@ -453,7 +544,15 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain1;
       id = id1;
-      components = components1;
+      components = [
+        component1
+        {
+          name = "relu_cpu";
+          include = [ "csrc" ];
+          units = [ ];
+          shared = [ 5 ];
+        }
+      ];
       link = link1;
       metadata = metadata1;
     })
@@ -463,7 +562,15 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain2;
       id = id2;
-      components = components2;
+      components = [
+        component2
+        {
+          name = "relu_cuda";
+          include = [ "csrc" ];
+          units = [ ];
+          shared = [ 6 ];
+        }
+      ];
       link = link3;
       metadata = metadata2;
     })
@@ -473,7 +580,15 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain3;
       id = id2;
-      components = components2;
+      components = [
+        component2
+        {
+          name = "relu_cuda";
+          include = [ "csrc" ];
+          units = [ ];
+          shared = [ 7 ];
+        }
+      ];
       link = link3;
       metadata = metadata2;
     })
@@ -499,19 +614,13 @@ kernelBuilder.kernel {
               sources = [ "tvm-ffi-ext/binding.cpp" ];
             }
           ];
+          shared = [ ];
         }
         {
           name = "relu_cpu";
           include = [ "csrc" ];
-          units = [
-            {
-              driver = "apple-clang++";
-              namespace = "none";
-              framework = false;
-              flags = flags2;
-              sources = [ "csrc/relu_cpu.cpp" ];
-            }
-          ];
+          units = [ ];
+          shared = [ 8 ];
         }
       ];
       link = {

@@ -65,6 +65,102 @@ let
         };
       }
     ];
+    objects = [
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain28;
+        include = [ "csrc" ];
+        units = units1;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain29;
+        include = [ "csrc" ];
+        units = units2;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain30;
+        include = [ "csrc" ];
+        units = units3;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain31;
+        include = [ "csrc" ];
+        units = units4;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain30;
+        include = [ "csrc" ];
+        units = units3;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain31;
+        include = [ "csrc" ];
+        units = units4;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = {
+          clang = "clang-19";
+          cuda = "cuda-11.8";
+          host = "gcc-12";
+        };
+        include = [ "csrc" ];
+        units = units1;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain32;
+        include = [ "csrc" ];
+        units = units2;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain33;
+        include = [ "csrc" ];
+        units = units3;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain34;
+        include = [ "csrc" ];
+        units = units4;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain29;
+        include = [ "csrc" ];
+        units = units2;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain32;
+        include = [ "csrc" ];
+        units = units2;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain28;
+        include = [ "csrc" ];
+        units = units1;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain33;
+        include = [ "csrc" ];
+        units = units3;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain34;
+        include = [ "csrc" ];
+        units = units4;
+      }
+    ];
   };
   variant = kernelBuilder.torchExtension kernel;
   toolchain1 = {
@@ -108,6 +204,7 @@ let
           sources = [ "torch-ext/torch_binding.cpp" ];
         }
       ];
+      shared = [ ];
     }
     {
       name = "relu_cpu";
@@ -124,6 +221,7 @@ let
           sources = [ "csrc/relu_cpu.cpp" ];
         }
       ];
+      shared = [ ];
     }
   ];
   policy1 = {
@@ -195,40 +293,13 @@ let
         sources = [ "torch-ext/torch_binding.cpp" ];
       }
     ];
+    shared = [ ];
   };
   component2 = {
     name = "relu_cuda";
     include = [ "csrc" ];
-    units = [
-      {
-        driver = "clang";
-        namespace = "none";
-        framework = false;
-        flags = [
-          "-DCUDA_KERNEL"
-          "-DUSE_CUDA=1"
-          "-DONNX_NAMESPACE=onnx_c2"
-          "-DENABLE_FP8"
-          "-O3"
-          "-DNDEBUG"
-          "-fPIC"
-          "-Wno-unknown-cuda-version"
-          "-Wno-unknown-warning-option"
-          "-std=c++17"
-          "--no-cuda-include-ptx=all"
-          "--cuda-gpu-arch=sm_70"
-          "--cuda-gpu-arch=sm_72"
-          "--cuda-gpu-arch=sm_75"
-          "--cuda-gpu-arch=sm_80"
-          "--cuda-gpu-arch=sm_86"
-          "--cuda-gpu-arch=sm_87"
-          "--cuda-gpu-arch=sm_89"
-          "--cuda-gpu-arch=sm_90"
-          "--cuda-include-ptx=sm_90"
-        ];
-        sources = [ "csrc/relu_cuda.cu" ];
-      }
-    ];
+    units = [ ];
+    shared = [ 0 ];
   };
   components2 = [
     component1
@@ -282,39 +353,8 @@ let
   component3 = {
     name = "relu_cuda";
     include = [ "csrc" ];
-    units = [
-      {
-        driver = "clang";
-        namespace = "none";
-        framework = false;
-        flags = [
-          "-DCUDA_KERNEL"
-          "-DUSE_CUDA=1"
-          "-DONNX_NAMESPACE=onnx_c2"
-          "-DENABLE_FP8"
-          "-O3"
-          "-DNDEBUG"
-          "-fPIC"
-          "-Wno-unknown-cuda-version"
-          "-Wno-unknown-warning-option"
-          "-std=c++17"
-          "--no-cuda-include-ptx=all"
-          "--cuda-gpu-arch=sm_70"
-          "--cuda-gpu-arch=sm_72"
-          "--cuda-gpu-arch=sm_75"
-          "--cuda-gpu-arch=sm_80"
-          "--cuda-gpu-arch=sm_86"
-          "--cuda-gpu-arch=sm_87"
-          "--cuda-gpu-arch=sm_89"
-          "--cuda-gpu-arch=sm_90"
-          "--cuda-gpu-arch=sm_100"
-          "--cuda-gpu-arch=sm_101"
-          "--cuda-gpu-arch=sm_120"
-          "--cuda-include-ptx=sm_120"
-        ];
-        sources = [ "csrc/relu_cuda.cu" ];
-      }
-    ];
+    units = [ ];
+    shared = [ 1 ];
   };
   components3 = [
     component1
@@ -376,6 +416,7 @@ let
         sources = [ "torch-ext/torch_binding.cpp" ];
       }
     ];
+    shared = [ ];
   };
   components4 = [
     component4
@@ -400,56 +441,9 @@ let
   component5 = {
     name = "relu_cuda";
     include = [ "csrc" ];
-    units = [
-      {
-        driver = "nvcc";
-        namespace = "none";
-        framework = false;
-        flags = [
-          "-forward-unknown-to-host-compiler"
-          "-DCUDA_KERNEL"
-          "-DUSE_CUDA=1"
-          "-DONNX_NAMESPACE=onnx_c2"
-          "-Xcudafe"
-          "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
-          "--expt-relaxed-constexpr"
-          "--expt-extended-lambda"
-          "-O3"
-          "-DNDEBUG"
-          "-Xcompiler=-fPIC,-fno-gnu-unique"
-          "-std=c++17"
-          "-DENABLE_FP8"
-          "-gencode"
-          "arch=compute_75,code=sm_75"
-          "-gencode"
-          "arch=compute_80,code=sm_80"
-          "-gencode"
-          "arch=compute_86,code=sm_86"
-          "-gencode"
-          "arch=compute_87,code=sm_87"
-          "-gencode"
-          "arch=compute_89,code=sm_89"
-          "-gencode"
-          "arch=compute_90,code=sm_90"
-          "-gencode"
-          "arch=compute_100,code=sm_100"
-          "-gencode"
-          "arch=compute_110,code=sm_110"
-          "-gencode"
-          "arch=compute_120,code=sm_120"
-          "-gencode"
-          "arch=compute_121,code=sm_121"
-          "-gencode"
-          "arch=compute_121,code=compute_121"
-        ];
-        sources = [ "csrc/relu_cuda.cu" ];
-      }
-    ];
+    units = [ ];
+    shared = [ 2 ];
   };
-  components5 = [
-    component4
-    component5
-  ];
   metadata4 = {
     name = "relu";
     version = 1;
@@ -491,7 +485,7 @@ let
     "-fPIC"
     "-fno-gnu-unique"
   ];
-  components6 = [
+  components5 = [
     {
       name = "torch";
       include = [ "csrc" ];
@@ -504,6 +498,7 @@ let
           sources = [ "torch-ext/torch_binding.cpp" ];
         }
       ];
+      shared = [ ];
     }
     {
       name = "relu_cpu";
@@ -520,6 +515,7 @@ let
           sources = [ "csrc/relu_cpu.cpp" ];
         }
       ];
+      shared = [ ];
     }
   ];
   toolchain8 = {
@@ -555,8 +551,9 @@ let
         sources = [ "torch-ext/torch_binding.cpp" ];
       }
     ];
+    shared = [ ];
   };
-  components7 = [
+  components6 = [
     component6
     component5
   ];
@@ -593,57 +590,15 @@ let
     python = "python-3.11";
     torch = "torch-2.15.0";
   };
-  components8 = [
+  component7 = {
+    name = "relu_cuda";
+    include = [ "csrc" ];
+    units = [ ];
+    shared = [ 4 ];
+  };
+  components7 = [
     component6
-    {
-      name = "relu_cuda";
-      include = [ "csrc" ];
-      units = [
-        {
-          driver = "nvcc";
-          namespace = "none";
-          framework = false;
-          flags = [
-            "-forward-unknown-to-host-compiler"
-            "-DCUDA_KERNEL"
-            "-DUSE_CUDA=1"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-Xcudafe"
-            "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
-            "--expt-relaxed-constexpr"
-            "--expt-extended-lambda"
-            "-O3"
-            "-DNDEBUG"
-            "-Xcompiler=-fPIC,-fno-gnu-unique"
-            "-std=c++20"
-            "-DENABLE_FP8"
-            "-gencode"
-            "arch=compute_75,code=sm_75"
-            "-gencode"
-            "arch=compute_80,code=sm_80"
-            "-gencode"
-            "arch=compute_86,code=sm_86"
-            "-gencode"
-            "arch=compute_87,code=sm_87"
-            "-gencode"
-            "arch=compute_89,code=sm_89"
-            "-gencode"
-            "arch=compute_90,code=sm_90"
-            "-gencode"
-            "arch=compute_100,code=sm_100"
-            "-gencode"
-            "arch=compute_110,code=sm_110"
-            "-gencode"
-            "arch=compute_120,code=sm_120"
-            "-gencode"
-            "arch=compute_121,code=sm_121"
-            "-gencode"
-            "arch=compute_121,code=compute_121"
-          ];
-          sources = [ "csrc/relu_cuda.cu" ];
-        }
-      ];
-    }
+    component7
   ];
   flags3 = [
     "-DCPU_KERNEL"
@@ -658,7 +613,7 @@ let
     "-fPIC"
     "-mmacosx-version-min=15.0"
   ];
-  components9 = [
+  components8 = [
     {
       name = "torch";
       include = [ "csrc" ];
@@ -671,6 +626,7 @@ let
           sources = [ "torch-ext/torch_binding.cpp" ];
         }
       ];
+      shared = [ ];
     }
     {
       name = "relu_cpu";
@@ -687,6 +643,7 @@ let
           sources = [ "csrc/relu_cpu.cpp" ];
         }
       ];
+      shared = [ ];
     }
   ];
   link3 = {
@@ -718,7 +675,7 @@ let
     "-fPIC"
     "-mmacosx-version-min=15.0"
   ];
-  components10 = [
+  components9 = [
     {
       name = "torch";
       include = [ "csrc" ];
@@ -731,6 +688,7 @@ let
           sources = [ "torch-ext/torch_binding.cpp" ];
         }
       ];
+      shared = [ ];
     }
     {
       name = "relu_cpu";
@@ -747,6 +705,7 @@ let
           sources = [ "csrc/relu_cpu.cpp" ];
         }
       ];
+      shared = [ ];
     }
   ];
   toolchain15 = {
@@ -763,6 +722,12 @@ let
     python = "python-3.11";
     torch = "torch-2.8.0-cu129";
   };
+  component8 = {
+    name = "relu_cuda";
+    include = [ "csrc" ];
+    units = [ ];
+    shared = [ 7 ];
+  };
   toolchain17 = {
     clang = "clang-19";
     cuda = "cuda-12.6";
@@ -770,7 +735,7 @@ let
     python = "python-3.11";
     torch = "torch-2.9.0-cu126";
   };
-  components11 = [
+  components10 = [
     component4
     component2
   ];
@@ -787,6 +752,15 @@ let
     python = "python-3.11";
     torch = "torch-2.9.0-cu130";
   };
+  components11 = [
+    component4
+    {
+      name = "relu_cuda";
+      include = [ "csrc" ];
+      units = [ ];
+      shared = [ 8 ];
+    }
+  ];
   toolchain20 = {
     clang = "clang-19";
     cuda = "cuda-12.6";
@@ -831,6 +805,15 @@ let
     python = "python-3.11";
     torch = "torch-2.12.0-cu132";
   };
+  components13 = [
+    component6
+    {
+      name = "relu_cuda";
+      include = [ "csrc" ];
+      units = [ ];
+      shared = [ 9 ];
+    }
+  ];
   toolchain26 = {
     clang = "clang-19";
     cuda = "cuda-12.6";
@@ -843,6 +826,230 @@ let
     host = "gcc-toolset-14";
     python = "python-3.11";
     torch = "torch-2.13.0-cu132";
+  };
+  component9 = {
+    name = "relu_cuda";
+    include = [ "csrc" ];
+    units = [ ];
+    shared = [ 10 ];
+  };
+  component10 = {
+    name = "relu_cuda";
+    include = [ "csrc" ];
+    units = [ ];
+    shared = [ 11 ];
+  };
+  component11 = {
+    name = "relu_cuda";
+    include = [ "csrc" ];
+    units = [ ];
+    shared = [ 12 ];
+  };
+  components14 = [
+    component4
+    component11
+  ];
+  components15 = [
+    component4
+    component9
+  ];
+  components16 = [
+    component4
+    {
+      name = "relu_cuda";
+      include = [ "csrc" ];
+      units = [ ];
+      shared = [ 13 ];
+    }
+  ];
+  components17 = [
+    component6
+    component11
+  ];
+  components18 = [
+    component6
+    {
+      name = "relu_cuda";
+      include = [ "csrc" ];
+      units = [ ];
+      shared = [ 14 ];
+    }
+  ];
+  toolchain28 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+  };
+  units1 = {
+    driver = "clang";
+    namespace = "none";
+    framework = false;
+    flags = [
+      "-DCUDA_KERNEL"
+      "-DUSE_CUDA=1"
+      "-DONNX_NAMESPACE=onnx_c2"
+      "-DENABLE_FP8"
+      "-O3"
+      "-DNDEBUG"
+      "-fPIC"
+      "-Wno-unknown-cuda-version"
+      "-Wno-unknown-warning-option"
+      "-std=c++17"
+      "--no-cuda-include-ptx=all"
+      "--cuda-gpu-arch=sm_70"
+      "--cuda-gpu-arch=sm_72"
+      "--cuda-gpu-arch=sm_75"
+      "--cuda-gpu-arch=sm_80"
+      "--cuda-gpu-arch=sm_86"
+      "--cuda-gpu-arch=sm_87"
+      "--cuda-gpu-arch=sm_89"
+      "--cuda-gpu-arch=sm_90"
+      "--cuda-include-ptx=sm_90"
+    ];
+    sources = [ "csrc/relu_cuda.cu" ];
+  };
+  toolchain29 = {
+    clang = "clang-22";
+    cuda = "cuda-12.8";
+    host = "gcc-12";
+  };
+  units2 = {
+    driver = "clang";
+    namespace = "none";
+    framework = false;
+    flags = [
+      "-DCUDA_KERNEL"
+      "-DUSE_CUDA=1"
+      "-DONNX_NAMESPACE=onnx_c2"
+      "-DENABLE_FP8"
+      "-O3"
+      "-DNDEBUG"
+      "-fPIC"
+      "-Wno-unknown-cuda-version"
+      "-Wno-unknown-warning-option"
+      "-std=c++17"
+      "--no-cuda-include-ptx=all"
+      "--cuda-gpu-arch=sm_70"
+      "--cuda-gpu-arch=sm_72"
+      "--cuda-gpu-arch=sm_75"
+      "--cuda-gpu-arch=sm_80"
+      "--cuda-gpu-arch=sm_86"
+      "--cuda-gpu-arch=sm_87"
+      "--cuda-gpu-arch=sm_89"
+      "--cuda-gpu-arch=sm_90"
+      "--cuda-gpu-arch=sm_100"
+      "--cuda-gpu-arch=sm_101"
+      "--cuda-gpu-arch=sm_120"
+      "--cuda-include-ptx=sm_120"
+    ];
+    sources = [ "csrc/relu_cuda.cu" ];
+  };
+  toolchain30 = {
+    cuda = "cuda-13.0";
+    host = "gcc-12";
+  };
+  units3 = {
+    driver = "nvcc";
+    namespace = "none";
+    framework = false;
+    flags = [
+      "-forward-unknown-to-host-compiler"
+      "-DCUDA_KERNEL"
+      "-DUSE_CUDA=1"
+      "-DONNX_NAMESPACE=onnx_c2"
+      "-Xcudafe"
+      "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
+      "--expt-relaxed-constexpr"
+      "--expt-extended-lambda"
+      "-O3"
+      "-DNDEBUG"
+      "-Xcompiler=-fPIC,-fno-gnu-unique"
+      "-std=c++17"
+      "-DENABLE_FP8"
+      "-gencode"
+      "arch=compute_75,code=sm_75"
+      "-gencode"
+      "arch=compute_80,code=sm_80"
+      "-gencode"
+      "arch=compute_86,code=sm_86"
+      "-gencode"
+      "arch=compute_87,code=sm_87"
+      "-gencode"
+      "arch=compute_89,code=sm_89"
+      "-gencode"
+      "arch=compute_90,code=sm_90"
+      "-gencode"
+      "arch=compute_100,code=sm_100"
+      "-gencode"
+      "arch=compute_110,code=sm_110"
+      "-gencode"
+      "arch=compute_120,code=sm_120"
+      "-gencode"
+      "arch=compute_121,code=sm_121"
+      "-gencode"
+      "arch=compute_121,code=compute_121"
+    ];
+    sources = [ "csrc/relu_cuda.cu" ];
+  };
+  toolchain31 = {
+    cuda = "cuda-13.2";
+    host = "gcc-12";
+  };
+  units4 = {
+    driver = "nvcc";
+    namespace = "none";
+    framework = false;
+    flags = [
+      "-forward-unknown-to-host-compiler"
+      "-DCUDA_KERNEL"
+      "-DUSE_CUDA=1"
+      "-DONNX_NAMESPACE=onnx_c2"
+      "-Xcudafe"
+      "--diag_suppress=cc_clobber_ignored,--diag_suppress=field_without_dll_interface,--diag_suppress=base_class_has_different_dll_interface,--diag_suppress=dll_interface_conflict_none_assumed,--diag_suppress=dll_interface_conflict_dllexport_assumed,--diag_suppress=bad_friend_decl"
+      "--expt-relaxed-constexpr"
+      "--expt-extended-lambda"
+      "-O3"
+      "-DNDEBUG"
+      "-Xcompiler=-fPIC,-fno-gnu-unique"
+      "-std=c++20"
+      "-DENABLE_FP8"
+      "-gencode"
+      "arch=compute_75,code=sm_75"
+      "-gencode"
+      "arch=compute_80,code=sm_80"
+      "-gencode"
+      "arch=compute_86,code=sm_86"
+      "-gencode"
+      "arch=compute_87,code=sm_87"
+      "-gencode"
+      "arch=compute_89,code=sm_89"
+      "-gencode"
+      "arch=compute_90,code=sm_90"
+      "-gencode"
+      "arch=compute_100,code=sm_100"
+      "-gencode"
+      "arch=compute_110,code=sm_110"
+      "-gencode"
+      "arch=compute_120,code=sm_120"
+      "-gencode"
+      "arch=compute_121,code=sm_121"
+      "-gencode"
+      "arch=compute_121,code=compute_121"
+    ];
+    sources = [ "csrc/relu_cuda.cu" ];
+  };
+  toolchain32 = {
+    clang = "clang-22";
+    cuda = "cuda-12.9";
+    host = "gcc-12";
+  };
+  toolchain33 = {
+    cuda = "cuda-13.0";
+    host = "gcc-toolset-14";
+  };
+  toolchain34 = {
+    cuda = "cuda-13.2";
+    host = "gcc-toolset-14";
   };
 in
 kernelBuilder.kernel {
@@ -971,7 +1178,10 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain6;
       id = id2;
-      components = components5;
+      components = [
+        component4
+        component5
+      ];
       link = link2;
       metadata = metadata4;
     })
@@ -981,7 +1191,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain7;
       id = id1;
-      components = components6;
+      components = components5;
       link = link1;
       metadata = metadata1;
     })
@@ -991,7 +1201,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain8;
       id = id2;
-      components = components7;
+      components = components6;
       link = link2;
       metadata = metadata4;
     })
@@ -1001,7 +1211,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain9;
       id = id1;
-      components = components6;
+      components = components5;
       link = link1;
       metadata = metadata1;
     })
@@ -1011,7 +1221,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain10;
       id = id2;
-      components = components7;
+      components = components6;
       link = link2;
       metadata = metadata4;
     })
@@ -1021,7 +1231,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain11;
       id = id1;
-      components = components6;
+      components = components5;
       link = link1;
       metadata = metadata1;
     })
@@ -1031,7 +1241,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain12;
       id = id2;
-      components = components7;
+      components = components6;
       link = link2;
       metadata = metadata4;
     })
@@ -1041,7 +1251,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain13;
       id = id1;
-      components = components6;
+      components = components5;
       link = link1;
       metadata = metadata1;
     })
@@ -1051,7 +1261,15 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain14;
       id = id2;
-      components = components8;
+      components = [
+        component6
+        {
+          name = "relu_cuda";
+          include = [ "csrc" ];
+          units = [ ];
+          shared = [ 3 ];
+        }
+      ];
       link = link2;
       metadata = metadata4;
     })
@@ -1111,7 +1329,10 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain6;
       id = id2;
-      components = components5;
+      components = [
+        component4
+        component7
+      ];
       link = link2;
       metadata = metadata4;
     })
@@ -1121,7 +1342,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain7;
       id = id1;
-      components = components6;
+      components = components5;
       link = link1;
       metadata = metadata1;
     })
@@ -1141,7 +1362,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain9;
       id = id1;
-      components = components6;
+      components = components5;
       link = link1;
       metadata = metadata1;
     })
@@ -1161,7 +1382,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain11;
       id = id1;
-      components = components6;
+      components = components5;
       link = link1;
       metadata = metadata1;
     })
@@ -1181,7 +1402,7 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain13;
       id = id1;
-      components = components6;
+      components = components5;
       link = link1;
       metadata = metadata1;
     })
@@ -1191,7 +1412,15 @@ kernelBuilder.kernel {
       bundle = true;
       toolchain = toolchain14;
       id = id2;
-      components = components8;
+      components = [
+        component6
+        {
+          name = "relu_cuda";
+          include = [ "csrc" ];
+          units = [ ];
+          shared = [ 5 ];
+        }
+      ];
       link = link2;
       metadata = metadata4;
     })
@@ -1204,7 +1433,7 @@ kernelBuilder.kernel {
         torch = "torch-2.7.1";
       };
       id = id1;
-      components = components9;
+      components = components8;
       link = link3;
       metadata = metadata1;
     })
@@ -1217,7 +1446,7 @@ kernelBuilder.kernel {
         torch = "torch-2.8.0";
       };
       id = id1;
-      components = components9;
+      components = components8;
       link = link3;
       metadata = metadata1;
     })
@@ -1230,7 +1459,7 @@ kernelBuilder.kernel {
         torch = "torch-2.9.1";
       };
       id = id1;
-      components = components9;
+      components = components8;
       link = link3;
       metadata = metadata1;
     })
@@ -1243,7 +1472,7 @@ kernelBuilder.kernel {
         torch = "torch-2.10.0";
       };
       id = id1;
-      components = components9;
+      components = components8;
       link = link3;
       metadata = metadata1;
     })
@@ -1256,7 +1485,7 @@ kernelBuilder.kernel {
         torch = "torch-2.11.0";
       };
       id = id1;
-      components = components9;
+      components = components8;
       link = link3;
       metadata = metadata1;
     })
@@ -1269,7 +1498,7 @@ kernelBuilder.kernel {
         torch = "torch-2.12.1";
       };
       id = id1;
-      components = components10;
+      components = components9;
       link = link3;
       metadata = metadata1;
     })
@@ -1282,7 +1511,7 @@ kernelBuilder.kernel {
         torch = "torch-2.13.0";
       };
       id = id1;
-      components = components10;
+      components = components9;
       link = link3;
       metadata = metadata1;
     })
@@ -1295,7 +1524,7 @@ kernelBuilder.kernel {
         torch = "torch-2.14.1";
       };
       id = id1;
-      components = components10;
+      components = components9;
       link = link3;
       metadata = metadata1;
     })
@@ -1308,7 +1537,7 @@ kernelBuilder.kernel {
         torch = "torch-2.15.0";
       };
       id = id1;
-      components = components10;
+      components = components9;
       link = link3;
       metadata = metadata1;
     })
@@ -1324,7 +1553,15 @@ kernelBuilder.kernel {
         torch = "torch-2.7.0-cu118";
       };
       id = id2;
-      components = components2;
+      components = [
+        component1
+        {
+          name = "relu_cuda";
+          include = [ "csrc" ];
+          units = [ ];
+          shared = [ 6 ];
+        }
+      ];
       link = link2;
       metadata = metadata2;
     })
@@ -1360,7 +1597,10 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain16;
       id = id2;
-      components = components3;
+      components = [
+        component1
+        component8
+      ];
       link = link2;
       metadata = metadata3;
     })
@@ -1370,7 +1610,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain17;
       id = id2;
-      components = components11;
+      components = components10;
       link = link2;
       metadata = metadata2;
     })
@@ -1380,7 +1620,10 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain18;
       id = id2;
-      components = components4;
+      components = [
+        component4
+        component8
+      ];
       link = link2;
       metadata = metadata3;
     })
@@ -1390,7 +1633,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain19;
       id = id2;
-      components = components5;
+      components = components11;
       link = link2;
       metadata = metadata4;
     })
@@ -1400,7 +1643,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain20;
       id = id2;
-      components = components11;
+      components = components10;
       link = link2;
       metadata = metadata2;
     })
@@ -1410,7 +1653,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain21;
       id = id2;
-      components = components5;
+      components = components11;
       link = link2;
       metadata = metadata4;
     })
@@ -1420,7 +1663,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain22;
       id = id2;
-      components = components11;
+      components = components10;
       link = link2;
       metadata = metadata2;
     })
@@ -1450,7 +1693,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain25;
       id = id2;
-      components = components8;
+      components = components13;
       link = link2;
       metadata = metadata4;
     })
@@ -1470,7 +1713,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain27;
       id = id2;
-      components = components8;
+      components = components13;
       link = link2;
       metadata = metadata4;
     })
@@ -1480,7 +1723,10 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain15;
       id = id2;
-      components = components3;
+      components = [
+        component1
+        component9
+      ];
       link = link2;
       metadata = metadata3;
     })
@@ -1490,7 +1736,10 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain16;
       id = id2;
-      components = components3;
+      components = [
+        component1
+        component10
+      ];
       link = link2;
       metadata = metadata3;
     })
@@ -1500,7 +1749,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain17;
       id = id2;
-      components = components11;
+      components = components14;
       link = link2;
       metadata = metadata2;
     })
@@ -1516,7 +1765,7 @@ kernelBuilder.kernel {
         torch = "torch-2.9.0-cu128";
       };
       id = id2;
-      components = components4;
+      components = components15;
       link = link2;
       metadata = metadata3;
     })
@@ -1526,7 +1775,10 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain18;
       id = id2;
-      components = components4;
+      components = [
+        component4
+        component10
+      ];
       link = link2;
       metadata = metadata3;
     })
@@ -1536,7 +1788,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain19;
       id = id2;
-      components = components5;
+      components = components16;
       link = link2;
       metadata = metadata4;
     })
@@ -1546,7 +1798,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain20;
       id = id2;
-      components = components11;
+      components = components14;
       link = link2;
       metadata = metadata2;
     })
@@ -1562,7 +1814,7 @@ kernelBuilder.kernel {
         torch = "torch-2.10.0-cu128";
       };
       id = id2;
-      components = components4;
+      components = components15;
       link = link2;
       metadata = metadata3;
     })
@@ -1572,7 +1824,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain21;
       id = id2;
-      components = components5;
+      components = components16;
       link = link2;
       metadata = metadata4;
     })
@@ -1582,7 +1834,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain22;
       id = id2;
-      components = components11;
+      components = components14;
       link = link2;
       metadata = metadata2;
     })
@@ -1592,7 +1844,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain23;
       id = id2;
-      components = components4;
+      components = components15;
       link = link2;
       metadata = metadata3;
     })
@@ -1602,7 +1854,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain24;
       id = id2;
-      components = components12;
+      components = components17;
       link = link2;
       metadata = metadata2;
     })
@@ -1612,7 +1864,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain25;
       id = id2;
-      components = components8;
+      components = components18;
       link = link2;
       metadata = metadata4;
     })
@@ -1622,7 +1874,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain26;
       id = id2;
-      components = components12;
+      components = components17;
       link = link2;
       metadata = metadata2;
     })
@@ -1632,7 +1884,7 @@ kernelBuilder.kernel {
       bundle = false;
       toolchain = toolchain27;
       id = id2;
-      components = components8;
+      components = components18;
       link = link2;
       metadata = metadata4;
     })

@@ -21,6 +21,7 @@ let
       digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     };
     searches = [ ];
+    objects = [ ];
   };
   noarch = kernelBuilder.torchNoarch kernel;
 in

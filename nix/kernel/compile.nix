@@ -11,9 +11,11 @@
   # The file, as a store path, and its path in the kernel's folder, which is also where it lies when compiled.
   file,
   source,
-  # A tree of the headers that it reaches, laid out like the kernel's folder.
+  # From sources.nix: paths of the headers that it reaches and store paths of these, or else a tree of them, laid out like
+  # the kernel's folder; and a file that says what all of them include.
   headers,
-  # A file that says what these include: from sources.nix.
+  headerFiles,
+  headerTree,
   includes,
   # Folders of the kernel that are searched for headers.
   include,
@@ -51,6 +53,8 @@ run {
     file
     source
     headers
+    headerFiles
+    headerTree
     include
     includes
     flags

@@ -1,8 +1,10 @@
 # One source file -> $out, an object file.
-mkdir work && cp -r "$headers/." work && chmod -R u+w work
+mkdir work
+[ -z "$headerTree" ] || { cp -r "$headerTree/." work && chmod -R u+w work; }
 cd work
-mkdir -p "$(dirname "./$source")"
-cp "$file" "./$source"
+place() { mkdir -p "$(dirname "./$2")" && cp "$1" "./$2"; }
+place "$file" "./$source"
+for ((i = 0; i < ${#headers[@]}; i++)); do place "${headerFiles[i]}" "./${headers[i]}"; done
 # shellcheck source=nix/kernel/includes.sh
 . "$includesScript"
 

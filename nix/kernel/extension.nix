@@ -5,6 +5,55 @@ kernel@{ name, python, ... }:
 let
   sources = import ./sources.nix kernel;
   content = import ./content.nix { inherit name python sources; };
+
+  # The objects of a group of units.
+  compile =
+    {
+      # Of the system that compiles.
+      recipe,
+      toolchain,
+      # Folders of the kernel that are searched for headers.
+      include,
+      # For units that need it.
+      namespace ? null,
+    }:
+    group:
+    let
+      units = sources.units include;
+    in
+    map (
+      source:
+      recipe.compile (
+        sources.fresh units.${source}
+        // {
+          name = "${name}-${source}.o";
+          inherit (group) driver flags framework;
+          inherit include source toolchain;
+          registration = if group.namespace == "none" then null else framework.registration;
+          define = if group.namespace == "compiled" then "${framework.define}=${namespace}" else null;
+        }
+      )
+    ) group.sources;
+
+  # Those that variants share.
+  shared = map (
+    {
+      system,
+      toolchain,
+      include,
+      units,
+    }:
+    let
+      recipe = (import ../recipes.nix).${system};
+    in
+    {
+      inherit (units) driver;
+      objects = compile {
+        inherit recipe include;
+        toolchain = recipe.toolchain toolchain;
+      } units;
+    }
+  ) kernel.objects;
 in
 {
   variant,
@@ -27,28 +76,18 @@ let
   tools = recipe.toolchain toolchain;
   inherit (content id) namespace package;
 
-  compile =
-    component: units: group: source:
-    recipe.compile {
-      name = "${name}-${source}.o";
-      toolchain = tools;
-      inherit (group) driver flags framework;
-      inherit (component) include;
-      inherit source;
-      inherit (sources.fresh units.${source}) file headers includes;
-      registration = if group.namespace == "none" then null else framework.registration;
-      define = if group.namespace == "compiled" then "${framework.define}=${namespace}" else null;
-    };
   # The objects of groups that some drivers make.
   compiled =
     wanted:
     builtins.concatMap (
       component:
-      let
-        units = sources.units component.include;
-      in
-      builtins.concatMap (group: map (compile component units group) group.sources) (
-        builtins.filter (group: wanted group.driver) component.units
+      builtins.concatMap (compile {
+        inherit recipe namespace;
+        inherit (component) include;
+        toolchain = tools;
+      }) (builtins.filter (group: wanted group.driver) component.units)
+      ++ builtins.concatMap (group: group.objects) (
+        builtins.filter (group: wanted group.driver) (map (builtins.elemAt shared) component.shared)
       )
     ) components;
   objects = compiled (driver: driver != "metal");

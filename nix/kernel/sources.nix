@@ -90,31 +90,67 @@ let
       filter = path: _: wanted ? ${relative path};
     };
 
-  # What a unit is compiled from.
-  unit =
-    files: source:
+  # Each file of a search, by itself.
+  fileOf =
+    path:
+    builtins.path {
+      path = absolute (existing path);
+      name = "source";
+    };
+  # A search, with what each of its units is compiled from.
+  searched =
+    { include, files }:
     let
-      reached = builtins.genericClosure {
-        startSet = [ { key = source; } ];
-        operator = file: map (key: { inherit key; }) files.${file.key}.includes;
-      };
-      paths = map (file: file.key) reached;
+      stored = builtins.mapAttrs (path: _: fileOf path) files;
+      # Of a source: it, and what it reaches, in the order of their names.
+      reached = builtins.mapAttrs (
+        source: _:
+        builtins.sort builtins.lessThan (
+          map (file: file.key) (
+            builtins.genericClosure {
+              startSet = [ { key = source; } ];
+              operator = file: map (key: { inherit key; }) files.${file.key}.includes;
+            }
+          )
+        )
+      ) files;
+      headersOf = source: builtins.filter (path: path != source) reached.${source};
+      # NB: each tree makes Nix look at the whole folder, each file by itself is an input more; most units have few, or the
+      # same as others.
+      few = 50;
+      key = builtins.concatStringsSep "\n";
+      trees = builtins.listToAttrs (
+        map
+          (headers: {
+            name = key headers;
+            value = tree headers;
+          })
+          (
+            builtins.filter (headers: builtins.length headers > few) (map headersOf (builtins.attrNames files))
+          )
+      );
+      unit =
+        source:
+        let
+          headers = headersOf source;
+          isFew = builtins.length headers <= few;
+        in
+        {
+          file = stored.${source};
+          headers = if isFew then headers else [ ];
+          headerFiles = if isFew then map (path: stored.${path}) headers else [ ];
+          headerTree = if isFew then "" else trees.${key headers};
+          # A line for each file (includes.sh).
+          includes = builtins.toFile "includes" (
+            builtins.concatStringsSep "" (map (path: "${files.${path}.digest} ${path}\n") reached.${source})
+          );
+        };
     in
     {
-      file = builtins.path {
-        path = absolute (existing source);
-        name = "source";
-      };
-      headers = tree (builtins.filter (path: path != source) paths);
-      # A line for each file (includes.sh).
-      includes = builtins.toFile "includes" (
-        builtins.concatStringsSep "" (map (path: "${files.${path}.digest} ${path}\n") paths)
-      );
+      inherit include;
+      units = builtins.mapAttrs (source: _: unit source) files;
     };
-  units = map (search: {
-    inherit (search) include;
-    files = builtins.mapAttrs (source: _: unit search.files source) search.files;
-  }) searches;
+  all = map searched searches;
 
   hashOf = path: builtins.hashFile "sha256" (absolute (existing path));
   contents = builtins.mapAttrs (path: _: hashOf path);
@@ -124,7 +160,7 @@ in
   inherit fresh tree;
 
   # The units of components that search some folders, by source.
-  units = include: (builtins.head (builtins.filter (search: search.include == include) units)).files;
+  units = include: (builtins.head (builtins.filter (search: search.include == include) all)).units;
 
   # The files of a folder that have one of some extensions, at any depth, as paths from the kernel's folder.
   find =

@@ -33,7 +33,9 @@ fn render(
     let list = |key| Ok(context.get_attr(key)?.try_iter()?.collect::<Vec<_>>());
     let variants = list("variants").map_err(failed)?;
     let noarch = list("noarch").map_err(failed)?;
-    let shared = Shared::find(variants.iter().chain(&noarch)).map_err(failed)?;
+    let objects = list("objects").map_err(failed)?;
+    let parts = variants.iter().chain(&noarch).chain(&objects);
+    let shared = Shared::find(parts).map_err(failed)?;
     let context = minijinja::context! {
         shared => Value::from_safe_string(shared.bindings.clone()),
         ..context

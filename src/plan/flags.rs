@@ -1,7 +1,7 @@
 //! Compiler flags per driver: those that a Release build of the reference's generated CMake project passes, in its
 //! order. The folders of the toolchain are not among them; only Nix knows where those lie.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{DeviceArch, Driver};
 use crate::kernel::{Backend, Capability, Kernel, Language};
@@ -58,11 +58,7 @@ impl Asked {
     /// By neither: nothing, so that an object serves every framework's release. Its C++ standard is the oldest of those
     /// that are built with the same compilers, which the author's code has to make do with anyway.
     pub fn by_nobody(row: &Row, matrix: &Matrix, table: &Table) -> Self {
-        let compilers = |row: &Row| {
-            let mut toolchain = row.toolchain.clone();
-            toolchain.retain(|role, _| !["python", "torch", "tvm-ffi"].contains(role));
-            (row.system.clone(), toolchain)
-        };
+        let compilers = |row: &Row| (row.system.clone(), without_framework(&row.toolchain));
         let own = compilers(row);
         let rows = matrix
             .variants
@@ -75,6 +71,15 @@ impl Asked {
             defines: Vec::new(),
         }
     }
+}
+
+/// The toolchains that are left to units without headers of a framework.
+pub fn without_framework(
+    toolchain: &BTreeMap<&'static str, String>,
+) -> BTreeMap<&'static str, String> {
+    let mut toolchain = toolchain.clone();
+    toolchain.retain(|role, _| !["python", "torch", "tvm-ffi"].contains(role));
+    toolchain
 }
 
 /// Names of the macros that only files with headers of a framework get. Others may ask for them, too.

@@ -26,7 +26,7 @@ pub use self::headers::Listing;
 pub use self::metadata::Metadata;
 pub use self::namespace::Namespace;
 pub use self::search::{File, Reach, Search};
-pub use self::units::{Component, Driver, UnitGroup};
+pub use self::units::{Component, Driver, Objects, UnitGroup};
 
 /// A kernel, resolved.
 #[derive(Clone, Debug, Serialize)]
@@ -43,6 +43,8 @@ pub struct Plan {
     pub listing: Listing,
     /// What is included where, by the folders that compilers search.
     pub searches: Vec<Search>,
+    /// Units that variants share.
+    pub objects: Vec<Objects>,
     /// Variants with native code.
     pub variants: Vec<VariantPlan>,
     /// Variants of Python files alone.
@@ -50,6 +52,20 @@ pub struct Plan {
     /// What is left out or surely not meant, in words; not part of build.nix.
     #[serde(skip)]
     pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// The units of a component of one of its variants: its own, and those that it shares with others.
+    pub fn units<'a>(&'a self, component: &'a Component) -> impl Iterator<Item = &'a UnitGroup> {
+        let shared = component
+            .shared
+            .iter()
+            .filter_map(|at| self.objects.get(*at));
+        component
+            .units
+            .iter()
+            .chain(shared.map(|objects| &objects.units))
+    }
 }
 
 /// One variant with native code, resolved.
@@ -155,6 +171,7 @@ pub fn plan(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Result<Plan, Pla
         python: python(kernel),
         listing: Listing::of(&kernel.root, &searches)?,
         searches,
+        objects: units::share(&mut variants),
         variants,
         noarch,
         notes,

@@ -1,14 +1,14 @@
 //! Translation units of a variant, grouped by what they have in common: the binding, and each active section.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Serialize;
 
 use super::device::DeviceArch;
-use super::flags::Asked;
+use super::flags::{Asked, without_framework};
 use super::search::{Search, folders};
-use super::{Namespace, device, flags};
+use super::{Namespace, VariantPlan, device, flags};
 use crate::kernel::{Backend, Kernel, Language, Section, SectionBackend};
 use crate::matrix::clang;
 use crate::matrix::{Matrix, Row, Table, Variant};
@@ -23,10 +23,53 @@ pub struct Component {
     /// Every header that its units reach.
     #[serde(skip)]
     pub headers: BTreeSet<String>,
+    /// Those that only this variant has.
     pub units: Vec<UnitGroup>,
+    /// The others, as places in `Plan::objects`.
+    pub shared: Vec<usize>,
     /// Architectures of its device code, in order.
     #[serde(skip)]
     pub archs: Vec<DeviceArch>,
+}
+
+/// Units that know nothing of the framework's release, and so are the same in several variants.
+#[derive(Clone, Debug, Serialize)]
+pub struct Objects {
+    pub system: String,
+    /// What compiles them, by role.
+    pub toolchain: BTreeMap<&'static str, String>,
+    /// Folders searched for headers, in order.
+    pub include: Vec<String>,
+    pub units: UnitGroup,
+}
+
+/// Moves units that variants may share to where each is once.
+pub(super) fn share(variants: &mut [VariantPlan]) -> Vec<Objects> {
+    let mut objects: Vec<Objects> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
+    for variant in variants {
+        let toolchain = without_framework(&variant.toolchain);
+        for component in &mut variant.components {
+            let (shared, own) = std::mem::take(&mut component.units)
+                .into_iter()
+                .partition(|units| !units.framework && units.namespace != Namespace::Compiled);
+            component.units = own;
+            for units in shared {
+                let units = Objects {
+                    system: variant.system.clone(),
+                    toolchain: toolchain.clone(),
+                    include: component.include.clone(),
+                    units,
+                };
+                let at = *known.entry(format!("{units:?}")).or_insert(objects.len());
+                if at == objects.len() {
+                    objects.push(units);
+                }
+                component.shared.push(at);
+            }
+        }
+    }
+    objects
 }
 
 /// Units that are compiled alike.
@@ -244,6 +287,7 @@ impl Context<'_> {
             include,
             headers,
             units: groups.into_values().collect(),
+            shared: Vec::new(),
             archs,
         }
     }
