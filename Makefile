@@ -1,4 +1,8 @@
-.PHONY: demo full-test fuzz lint test
+.PHONY: bench demo full-test fuzz lint test
+
+# How long planning takes, and builds beside CMake projects of the same sources (BENCH=relu,60,400; benches/builds).
+bench:
+	scripts/bench.sh
 
 # Builds examples/relu for the CPU from nothing and loads it with the real client.
 demo:

@@ -1,0 +1,332 @@
+//! How long builds take beside a CMake project for each variant: `make bench`. Prints tables for docs/benchmarks.md, asserts
+//! nothing.
+//!
+//! `BENCH=relu,60,400` chooses kernels: examples/relu (C++ and CUDA), or a generated one of so many C++ units.
+//! `BENCH_VARIANTS=8` is the number of variants of the latter, `BENCH_UNITS=heavy` makes each unit take 2 s, not 0.3 s.
+
+mod cmake;
+mod measure;
+mod synthetic;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use kernel_builder::nix::Nix;
+use serde_json::Value;
+
+use cmake::{Project, Whole};
+use measure::{Run, run};
+use synthetic::LIGHT;
+
+/// Instances in a unit that takes 2 s.
+const HEAVY: usize = 100;
+
+/// C++ for the CPU, torch 2.7 to 2.15. The first is the one that is there when only one is built.
+const TORCHES: [&str; 9] = ["211", "212", "213", "214", "215", "210", "29", "28", "27"];
+
+fn main() {
+    let variable = |name: &str, default: &str| std::env::var(name).unwrap_or(default.to_owned());
+    let kernels = variable("BENCH", "60");
+    let count: usize = variable("BENCH_VARIANTS", "8")
+        .parse()
+        .expect("a number of variants");
+    let instances = match &*variable("BENCH_UNITS", "light") {
+        "light" => LIGHT,
+        "heavy" => HEAVY,
+        other => panic!("BENCH_UNITS is light or heavy, not {other}"),
+    };
+    assert!(
+        (1..TORCHES.len()).contains(&count),
+        "BENCH_VARIANTS is at most {}",
+        TORCHES.len() - 1
+    );
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    for kernel in kernels.split(',') {
+        let root = dir.path().join(kernel);
+        match kernel {
+            "relu" => relu(root),
+            units => generated(
+                root,
+                units.parse().expect("relu, or a number of units"),
+                count,
+                instances,
+            ),
+        }
+    }
+}
+
+/// What no run before had in its files.
+fn salt() -> String {
+    let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    format!("run {} {:?}", std::process::id(), time.unwrap_or_default())
+}
+
+fn generated(root: PathBuf, units: usize, count: usize, instances: usize) {
+    synthetic::write(&root, units, instances, &salt());
+    let variants: Vec<String> = TORCHES[..=count]
+        .iter()
+        .map(|torch| format!("torch{torch}-cxx11-cpu-x86_64-linux"))
+        .collect();
+    println!("\n### {units} C++ units of {instances} instances and a binding, {count} variants\n");
+    let mut bench = Bench::new(root, variants);
+    bench.one(|bench| synthetic::write(&bench.root, units, instances, &salt()));
+    bench.head();
+    bench.all(count);
+    bench.incremental("one .cpp file", "csrc/unit_7.cpp", count);
+    bench.incremental("a header that one unit includes", "csrc/leaf_7.h", count);
+    bench.incremental("a header that ten units include", "csrc/group_0.h", count);
+    bench.one_more(count);
+}
+
+fn relu(root: PathBuf) {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/relu");
+    for entry in walkdir::WalkDir::new(&example)
+        .into_iter()
+        .filter_entry(|entry| entry.file_name() != "build")
+    {
+        let entry = entry.expect("an entry");
+        let target = root.join(entry.path().strip_prefix(&example).expect("below"));
+        if entry.file_type().is_dir() {
+            std::fs::create_dir_all(target).expect("create a folder");
+        } else {
+            std::fs::copy(entry.path(), target).expect("copy a file");
+        }
+    }
+    let archs = |archs: &str| format!("backend = \"cuda\"\ncuda-capabilities = [{archs}]");
+    replace(
+        &root.join("build.toml"),
+        "backend = \"cuda\"",
+        &archs("\"8.0\", \"9.0\""),
+    );
+    let variants = ["211-cxx11-cpu", "211-cxx11-cu130", "212-cxx11-cpu"];
+    let variants = variants
+        .map(|name| format!("torch{name}-x86_64-linux"))
+        .to_vec();
+    let salted = |bench: &Bench| {
+        for file in [
+            "csrc/relu_cpu.cpp",
+            "csrc/relu_cuda.cu",
+            "torch-ext/torch_binding.cpp",
+        ] {
+            append(&bench.root.join(file), &format!("// {}\n", salt()));
+        }
+    };
+    println!("\n### examples/relu: C++, CUDA and a binding, 2 variants\n");
+    let mut bench = Bench::new(root, variants);
+    bench.one(salted);
+    bench.head();
+    salted(&bench);
+    bench.all(2);
+    bench.incremental("one .cu file", "csrc/relu_cuda.cu", 2);
+    bench.incremental("a header that two units include", "csrc/relu_cuda.h", 2);
+    let three = archs("\"8.0\", \"9.0\", \"10.0\"");
+    replace(
+        &bench.root.join("build.toml"),
+        &archs("\"8.0\", \"9.0\""),
+        &three,
+    );
+    bench.compare("one more architecture", 2);
+    bench.one_more(2);
+}
+
+fn append(file: &Path, text: &str) {
+    let old = std::fs::read_to_string(file).expect("a file");
+    std::fs::write(file, old + text).expect("write");
+}
+
+fn replace(file: &Path, old: &str, new: &str) {
+    let text = std::fs::read_to_string(file).expect("a file");
+    assert!(text.contains(old), "{old} in {}", file.display());
+    std::fs::write(file, text.replacen(old, new, 1)).expect("write");
+}
+
+/// A kernel that is built both ways.
+struct Bench {
+    root: PathBuf,
+    variants: Vec<String>,
+    nix: Nix,
+    jobs: usize,
+    /// What CMake takes for all variants from nothing: that way, nothing is left of the commit before.
+    fresh: Run,
+    projects: Vec<Project>,
+}
+
+impl Bench {
+    fn new(root: PathBuf, variants: Vec<String>) -> Self {
+        let bench = Self {
+            root,
+            variants,
+            nix: Nix::find().expect("Nix"),
+            jobs: std::thread::available_parallelism().map_or(1, usize::from),
+            fresh: Run::default(),
+            projects: Vec::new(),
+        };
+        // Toolchains are there before anything is measured, for both.
+        bench.program("fetch", &bench.variants, &[]);
+        for variant in &bench.variants {
+            let graph = bench.graph(variant);
+            let steps = graph["steps"].as_array().expect("steps");
+            let toolchains = steps.iter().filter(|step| step["kind"] == "toolchain");
+            let paths = toolchains.filter_map(|step| step["derivation"].as_str());
+            let mut nix = Command::new("nix-store");
+            nix.args([
+                "--realise",
+                "--option",
+                "substituters",
+                "",
+                "--option",
+                "sandbox",
+                "true",
+            ]);
+            run(nix.args(paths), |_| false);
+        }
+        bench
+    }
+
+    fn command(&self, command: &str, variants: &[String], arguments: &[&str]) -> Command {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_kernel-builder"));
+        program.arg(command).arg(&self.root).args(arguments);
+        for variant in variants {
+            program.args(["--variant", variant]);
+        }
+        program
+    }
+
+    fn program(&self, command: &str, variants: &[String], arguments: &[&str]) -> String {
+        let output = self
+            .command(command, variants, arguments)
+            .output()
+            .expect("start kernel-builder");
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success(),
+            "kernel-builder {command}:\n{words}"
+        );
+        String::from_utf8(output.stdout).expect("UTF-8")
+    }
+
+    fn graph(&self, variant: &String) -> Value {
+        let json = self.program("graph", std::slice::from_ref(variant), &["--json"]);
+        serde_json::from_str(&json).expect("JSON")
+    }
+
+    fn ours(&self, count: usize) -> Run {
+        let mut command = self.command("build", &self.variants[..count], &["--offline"]);
+        // "[1/9] name-csrc-a.cpp.o 0.3 s"
+        run(&mut command, |line| {
+            line.starts_with('[') && line.contains(".o ")
+        })
+    }
+
+    /// The CMake projects of the variants, as build.toml says now. Those that did not change are not touched.
+    fn project(&self, at: usize) -> Project {
+        let folder = self.root.with_extension(format!("cmake-{at}"));
+        Project::write(
+            &self.nix,
+            &self.root,
+            &self.graph(&self.variants[at]),
+            &folder,
+        )
+    }
+
+    /// One variant from nothing, beside CMake and beside Ninja alone.
+    fn one(&mut self, salted: impl Fn(&Bench)) {
+        let ours = self.ours(1);
+        salted(self);
+        let whole = self.project(0).fresh(self.jobs);
+        let overhead = (ours.seconds / whole.build.seconds - 1.0) * 100.0;
+        let cmake = whole.both();
+        println!(
+            "One variant from nothing: {:.1} s for {} units; CMake {:.1} s for {}, of which Ninja {:.1} s: {overhead:+.0} %.\n",
+            ours.seconds, ours.units, cmake.seconds, cmake.units, whole.build.seconds
+        );
+        salted(self);
+    }
+
+    fn head(&self) {
+        println!(
+            "| | s | units | MB | CMake, fresh: s | units | MB | ratio | CMake, kept: s | units | ratio |"
+        );
+        println!("|---|---|---|---|---|---|---|---|---|---|---|");
+    }
+
+    /// All variants from nothing, and what changes none of them.
+    fn all(&mut self, count: usize) {
+        let ours = self.ours(count);
+        self.projects = (0..count).map(|at| self.project(at)).collect();
+        let whole = self
+            .projects
+            .iter()
+            .map(|project| project.fresh(self.jobs).both());
+        self.fresh = whole.fold(Run::default(), Run::then);
+        row("from nothing", ours, self.fresh, None);
+        self.compare("nothing changed", count);
+        append(&self.root.join("README.md"), "\nMore words.\n");
+        self.compare("README.md", count);
+        let python = self.root.join("torch-ext");
+        let packages = std::fs::read_dir(python).expect("a folder").flatten();
+        let package = packages
+            .map(|entry| entry.path())
+            .find(|path| path.join("__init__.py").exists());
+        append(
+            &package.expect("a package").join("__init__.py"),
+            "\n# More words.\n",
+        );
+        self.compare("one .py file", count);
+    }
+
+    /// A change of one file.
+    fn incremental(&mut self, what: &str, file: &str, count: usize) {
+        append(&self.root.join(file), &format!("// {}\n", salt()));
+        self.compare(what, count);
+    }
+
+    /// What a change takes; CMake builds all from nothing, or in the folders of the build before.
+    fn compare(&mut self, what: &str, count: usize) {
+        let ours = self.ours(count);
+        self.projects = (0..count).map(|at| self.project(at)).collect();
+        let whole: Vec<Whole> = self
+            .projects
+            .iter()
+            .map(|project| project.again(self.jobs))
+            .collect();
+        let kept = whole
+            .iter()
+            .map(Whole::both)
+            .fold(Run::default(), Run::then);
+        row(what, ours, self.fresh, Some(kept));
+    }
+
+    /// A variant for another torch.
+    fn one_more(&mut self, count: usize) {
+        let ours = self.ours(count + 1);
+        let more = self.project(count).fresh(self.jobs).both();
+        row(
+            "one more torch release",
+            ours,
+            self.fresh.then(more),
+            Some(more),
+        );
+    }
+}
+
+fn row(what: &str, ours: Run, fresh: Run, kept: Option<Run>) {
+    let cells = |run: Run| {
+        format!(
+            "{:.1} | {} | {:.0}",
+            run.seconds,
+            run.units,
+            run.peak as f64 / 1e6
+        )
+    };
+    let ratio = |run: Run| format!("{:.1}", run.seconds / ours.seconds);
+    let kept = kept.map_or("| |".to_owned(), |kept| {
+        format!("{:.1} | {} | {}", kept.seconds, kept.units, ratio(kept))
+    });
+    println!(
+        "| {what} | {} | {} | {} | {kept} |",
+        cells(ours),
+        cells(fresh),
+        ratio(fresh)
+    );
+}

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Measures: planning, and builds beside CMake projects of the same sources (benches/). NB: the machine should do nothing
+# else. BENCH=relu,60,400 BENCH_VARIANTS=8 BENCH_UNITS=light|heavy: see benches/builds/main.rs.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export NIX_REMOTE=${NIX_REMOTE:-$PWD/target/nix-store}
+venv=.venv-bench
+[ -e "$venv/.complete" ] || {
+    python3 -m venv --clear "$venv"
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check cmake==4.4.4 ninja==1.13.2
+    touch "$venv/.complete"
+}
+export KERNEL_BUILDER_BENCH_TOOLS=$PWD/$venv/bin
+cargo bench --quiet --bench planning
+cargo bench --quiet --bench builds
