@@ -31,7 +31,16 @@ let
       path = root + "/${name}";
       inherit name;
     };
+  # Cargo.toml less its benchmarks, whose files are no part of the program.
+  manifest = builtins.toFile "Cargo.toml" (
+    builtins.concatStringsSep "\n\n" (
+      builtins.filter (
+        paragraph: builtins.isString paragraph && builtins.substring 0 9 paragraph != "[[bench]]"
+      ) (builtins.split "\n\n" (builtins.readFile (root + "/Cargo.toml")))
+    )
+  );
   common = {
+    inherit manifest;
     cargo = ./cargo.sh;
     inherit crates;
     tools = [
@@ -44,7 +53,6 @@ let
     // {
       name = "kernel-builder-dependencies";
       script = ./dependencies.sh;
-      manifest = file "Cargo.toml";
       lock = file "Cargo.lock";
     }
   );
@@ -52,7 +60,6 @@ let
   # What the program is made of: its code, and what it holds inside (src/library.rs).
   parts = [
     "Cargo.lock"
-    "Cargo.toml"
     "build.rs"
     "lib"
     "nix"
