@@ -97,7 +97,9 @@ fn every_change_has_its_reason_and_nothing_is_built() {
     let build_nix = built.clone.relu().join("build.nix");
     let before = std::fs::read(&build_nix).expect("build.nix");
 
-    built.clone.append("torch-ext/torch_binding.h", "\n// More words.\n");
+    built
+        .clone
+        .append("torch-ext/torch_binding.h", "\n// More words.\n");
     let path = built.clone.relu().join("build.toml");
     let text = std::fs::read_to_string(&path).expect("build.toml");
     let flags = "backend = \"cpu\"\ncxx-flags = [\"-O2\"]";
@@ -146,6 +148,28 @@ fn an_empty_store_lacks_everything() {
     }
     // Nix makes its store read-only, which stops the folder from being removed.
     run(Command::new("chmod").args(["-R", "u+w"]).arg(store.path()));
+}
+
+#[test]
+#[ignore = "evaluates with Nix: run by `make test`"]
+fn device_code_with_headers_of_torch_gets_a_hint() {
+    let clone = Clone::new();
+    let hinted = || {
+        let output = run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
+            .arg("plan")
+            .arg(clone.relu())
+            .args(["--json", "--variant", "torch211-cxx11-cu130-x86_64-linux"]));
+        let plan: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let steps = plan["steps"].as_array().expect("steps").clone();
+        let hinted = steps
+            .into_iter()
+            .filter(|step| step["hints"][0].is_string());
+        hinted.map(|step| step["name"].clone()).collect::<Vec<_>>()
+    };
+    // The binding includes torch, which is what it is for.
+    assert_eq!(hinted(), [Value::Null; 0]);
+    clone.append("csrc/relu_cuda.cu", "\n#include <ATen/core/Tensor.h>\n");
+    assert_eq!(hinted(), ["csrc/relu_cuda.cu"]);
 }
 
 #[test]

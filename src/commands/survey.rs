@@ -12,6 +12,7 @@ use crate::matrix::Variant;
 use crate::nix::schedule::{Cost, Costs};
 use crate::nix::{Built, Nix};
 use crate::pins::cache;
+use crate::steps::hints::hints;
 use crate::steps::inputs::{Files, Inputs, reasons};
 use crate::steps::record::Record;
 use crate::steps::{Kind, State, Steps, Wanted};
@@ -97,6 +98,7 @@ pub fn survey(
         .map(|step| (step.derivation.clone(), step.kind.clone()))
         .collect();
     for step in &mut steps.all {
+        step.hints = hints(&prepared.plan, step);
         if step.state == State::Cached {
             continue;
         }

@@ -2,6 +2,7 @@
 
 pub mod dot;
 pub mod estimate;
+pub mod hints;
 pub mod inputs;
 pub mod record;
 
