@@ -228,13 +228,16 @@ exit 7";
     for attribute in [format!(".#devShells.{CPU}"), format!(".#{CPU}")] {
         let arguments = ["develop", &attribute, "--no-use-registries", "--command"];
         let script =
-            "python3 -c 'import torch; print(torch.__version__)'; kernel-builder --version";
+            "python3 -c 'import torch; print(torch.__version__)'; command -v kernel-builder";
         let output = clone.nix(&[&arguments[..], &["bash", "-c", script]].concat());
         let words = text(&output.stdout);
-        assert!(
-            words.starts_with("2.11.0") && words.contains("kernel-builder "),
-            "{words}"
-        );
+        let (torch, program) = words.trim().split_once('\n').expect("two lines");
+        assert!(torch.starts_with("2.11.0"), "{torch}");
+        // It builds kernel-builder when it is called, not before the shell opens.
+        let program = text(&clone.nix(&["store", "cat", program]).stdout);
+        let attribute = ".#packages.x86_64-linux.kernel-builder.drvPath";
+        let tool = text(&clone.nix(&["eval", "--raw", attribute]).stdout);
+        assert!(program.contains(&tool), "{tool} in {program}");
     }
 
     // The test shell has the built variant.
