@@ -97,7 +97,9 @@ fn every_change_has_its_reason_and_nothing_is_built() {
     let build_nix = built.clone.relu().join("build.nix");
     let before = std::fs::read(&build_nix).expect("build.nix");
 
-    built.clone.append("torch-ext/torch_binding.h", "\n// More words.\n");
+    built
+        .clone
+        .append("torch-ext/torch_binding.h", "\n// More words.\n");
     let path = built.clone.relu().join("build.toml");
     let text = std::fs::read_to_string(&path).expect("build.toml");
     let flags = "backend = \"cpu\"\ncxx-flags = [\"-O2\"]";
