@@ -1,27 +1,13 @@
 //! Device code of real builds: compiled by clang for CUDA 12, by nvcc for later toolkits, and for the GPUs that were asked
 //! for. Runs where tests/end_to_end.rs runs, and is left out of a bare `cargo test` like it.
 
+#[path = "common/fixture.rs"]
+mod fixture;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use kernel_builder::artifact::fatbin;
-
-/// A copy of tests/fixtures/device.
-fn device() -> tempfile::TempDir {
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/device");
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    for entry in walkdir::WalkDir::new(&fixture) {
-        let entry = entry.expect("an entry");
-        let relative = entry.path().strip_prefix(&fixture).expect("below");
-        let target = dir.path().join(relative);
-        if entry.file_type().is_dir() {
-            std::fs::create_dir_all(target).expect("create a folder");
-        } else {
-            std::fs::copy(entry.path(), target).expect("copy a file");
-        }
-    }
-    dir
-}
 
 /// Builds a variant and gives its library.
 fn build(kernel: &Path, variant: &str) -> PathBuf {
@@ -50,7 +36,7 @@ fn architectures(library: &Path) -> Vec<String> {
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn clang_compiles_for_what_was_asked_and_always_the_same() {
-    let kernel = device();
+    let kernel = fixture::copy("device");
     let library = build(kernel.path(), "torch27-cxx11-cu126-x86_64-linux");
     assert_eq!(architectures(&library), ["8.0", "9.0a+PTX"]);
 

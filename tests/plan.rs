@@ -85,9 +85,13 @@ fn groups<'a>(variant: &'a VariantPlan, component: &str) -> &'a [UnitGroup] {
     &found.expect("a component").units
 }
 
-/// What nvcc is told to generate for a component.
+/// What nvcc is told to generate for a component, in one piece or in parts.
 fn gencode(variant: &VariantPlan, component: &str) -> Vec<String> {
-    let flags = &groups(variant, component)[0].flags;
+    let group = &groups(variant, component)[0];
+    let mut flags = group.flags.clone();
+    for part in group.split.iter().flat_map(|split| &split.archs) {
+        flags.extend(part.flags.iter().chain(&part.ptx).cloned());
+    }
     let pairs = flags.windows(2).filter(|pair| pair[0] == "-gencode");
     pairs.map(|pair| pair[1].clone()).collect()
 }
@@ -363,6 +367,7 @@ cuda-capabilities = ["8.0"]
     );
     assert_eq!(gencode(&variant, "old"), ["arch=compute_80,code=sm_80"]);
     assert_eq!(variant.metadata.backend.archs, ["8.0", "9.0a", "10.0+PTX"]);
+    assert_eq!(variant.link.archs, ["8.0", "9.0a", "10.0+PTX"]);
     assert_eq!(
         plan.notes,
         ["CUDA 13.0: kernel.new is not compiled for 7.0, which it does not know"]

@@ -195,6 +195,31 @@ let
     component1
     component2
   ];
+  libraries1 = [
+    "-Wl,--no-as-needed"
+    "-lc10"
+    "-ltorch_cpu"
+    "-lc10_cuda"
+    "-ltorch_cuda"
+    "-Wl,--as-needed"
+    "-lcudart"
+  ];
+  archs1 = [
+    "7.0"
+    "7.2"
+    "7.5"
+    "8.0"
+    "8.6"
+    "8.7"
+    "8.9"
+    "9.0+PTX"
+  ];
+  policy1 = {
+    CXXABI = "1.3.11";
+    GCC = "7.0.0";
+    GLIBC = "2.28";
+    GLIBCXX = "3.4.24";
+  };
   link1 = {
     driver = "g++";
     extension = "abi3.so";
@@ -203,21 +228,9 @@ let
       "-DNDEBUG"
       "-Wl,--as-needed"
     ];
-    libraries = [
-      "-Wl,--no-as-needed"
-      "-lc10"
-      "-ltorch_cpu"
-      "-lc10_cuda"
-      "-ltorch_cuda"
-      "-Wl,--as-needed"
-      "-lcudart"
-    ];
-    policy = {
-      CXXABI = "1.3.11";
-      GCC = "7.0.0";
-      GLIBC = "2.28";
-      GLIBCXX = "3.4.24";
-    };
+    libraries = libraries1;
+    archs = archs1;
+    policy = policy1;
   };
   metadata1 = {
     name = "img2gray";
@@ -228,16 +241,7 @@ let
     kernels-minver = "0.14.0";
     backend = {
       type = "cuda";
-      archs = [
-        "7.0"
-        "7.2"
-        "7.5"
-        "8.0"
-        "8.6"
-        "8.7"
-        "8.9"
-        "9.0+PTX"
-      ];
+      archs = archs1;
     };
   };
   component3 = {
@@ -250,6 +254,31 @@ let
     component1
     component3
   ];
+  archs2 = [
+    "7.0"
+    "7.2"
+    "7.5"
+    "8.0"
+    "8.6"
+    "8.7"
+    "8.9"
+    "9.0"
+    "10.0"
+    "10.1"
+    "12.0+PTX"
+  ];
+  link2 = {
+    driver = "g++";
+    extension = "abi3.so";
+    flags = [
+      "-O3"
+      "-DNDEBUG"
+      "-Wl,--as-needed"
+    ];
+    libraries = libraries1;
+    archs = archs2;
+    policy = policy1;
+  };
   metadata2 = {
     name = "img2gray";
     version = 1;
@@ -259,19 +288,7 @@ let
     kernels-minver = "0.14.0";
     backend = {
       type = "cuda";
-      archs = [
-        "7.0"
-        "7.2"
-        "7.5"
-        "8.0"
-        "8.6"
-        "8.7"
-        "8.9"
-        "9.0"
-        "10.0"
-        "10.1"
-        "12.0+PTX"
-      ];
+      archs = archs2;
     };
   };
   component4 = {
@@ -319,6 +336,30 @@ let
     units = [ ];
     shared = [ 2 ];
   };
+  archs3 = [
+    "7.5"
+    "8.0"
+    "8.6"
+    "8.7"
+    "8.9"
+    "9.0"
+    "10.0"
+    "11.0"
+    "12.0"
+    "12.1+PTX"
+  ];
+  link3 = {
+    driver = "g++";
+    extension = "abi3.so";
+    flags = [
+      "-O3"
+      "-DNDEBUG"
+      "-Wl,--as-needed"
+    ];
+    libraries = libraries1;
+    archs = archs3;
+    policy = policy1;
+  };
   metadata3 = {
     name = "img2gray";
     version = 1;
@@ -328,18 +369,7 @@ let
     kernels-minver = "0.14.0";
     backend = {
       type = "cuda";
-      archs = [
-        "7.5"
-        "8.0"
-        "8.6"
-        "8.7"
-        "8.9"
-        "9.0"
-        "10.0"
-        "11.0"
-        "12.0"
-        "12.1+PTX"
-      ];
+      archs = archs3;
     };
   };
   toolchain2 = {
@@ -581,32 +611,69 @@ let
     cuda = "cuda-12.6";
     host = "gcc-12";
   };
+  flags1 = [
+    "-DCUDA_KERNEL"
+    "-DUSE_CUDA=1"
+    "-DONNX_NAMESPACE=onnx_c2"
+    "-DENABLE_FP8"
+    "-O3"
+    "-DNDEBUG"
+    "-fPIC"
+    "-Wno-unknown-cuda-version"
+    "-Wno-unknown-warning-option"
+    "-std=c++17"
+    "--no-cuda-include-ptx=all"
+  ];
+  arch1 = {
+    sm = "70";
+    flags = [ "--cuda-gpu-arch=sm_70" ];
+  };
+  arch2 = {
+    sm = "72";
+    flags = [ "--cuda-gpu-arch=sm_72" ];
+  };
+  arch3 = {
+    sm = "75";
+    flags = [ "--cuda-gpu-arch=sm_75" ];
+  };
+  arch4 = {
+    sm = "80";
+    flags = [ "--cuda-gpu-arch=sm_80" ];
+  };
+  arch5 = {
+    sm = "86";
+    flags = [ "--cuda-gpu-arch=sm_86" ];
+  };
+  arch6 = {
+    sm = "87";
+    flags = [ "--cuda-gpu-arch=sm_87" ];
+  };
+  arch7 = {
+    sm = "89";
+    flags = [ "--cuda-gpu-arch=sm_89" ];
+  };
   units1 = {
     driver = "clang";
     namespace = "none";
     framework = false;
-    flags = [
-      "-DCUDA_KERNEL"
-      "-DUSE_CUDA=1"
-      "-DONNX_NAMESPACE=onnx_c2"
-      "-DENABLE_FP8"
-      "-O3"
-      "-DNDEBUG"
-      "-fPIC"
-      "-Wno-unknown-cuda-version"
-      "-Wno-unknown-warning-option"
-      "-std=c++17"
-      "--no-cuda-include-ptx=all"
-      "--cuda-gpu-arch=sm_70"
-      "--cuda-gpu-arch=sm_72"
-      "--cuda-gpu-arch=sm_75"
-      "--cuda-gpu-arch=sm_80"
-      "--cuda-gpu-arch=sm_86"
-      "--cuda-gpu-arch=sm_87"
-      "--cuda-gpu-arch=sm_89"
-      "--cuda-gpu-arch=sm_90"
-      "--cuda-include-ptx=sm_90"
-    ];
+    flags = flags1;
+    split = {
+      archs = [
+        arch1
+        arch2
+        arch3
+        arch4
+        arch5
+        arch6
+        arch7
+        {
+          sm = "90";
+          flags = [ "--cuda-gpu-arch=sm_90" ];
+          ptx = [ "--cuda-include-ptx=sm_90" ];
+        }
+      ];
+      host = [ "--cuda-gpu-arch=sm_70" ];
+    };
     sources = [ "csrc/img2gray.cu" ];
   };
   toolchain20 = {
@@ -618,36 +685,121 @@ let
     driver = "clang";
     namespace = "none";
     framework = false;
-    flags = [
-      "-DCUDA_KERNEL"
-      "-DUSE_CUDA=1"
-      "-DONNX_NAMESPACE=onnx_c2"
-      "-DENABLE_FP8"
-      "-O3"
-      "-DNDEBUG"
-      "-fPIC"
-      "-Wno-unknown-cuda-version"
-      "-Wno-unknown-warning-option"
-      "-std=c++17"
-      "--no-cuda-include-ptx=all"
-      "--cuda-gpu-arch=sm_70"
-      "--cuda-gpu-arch=sm_72"
-      "--cuda-gpu-arch=sm_75"
-      "--cuda-gpu-arch=sm_80"
-      "--cuda-gpu-arch=sm_86"
-      "--cuda-gpu-arch=sm_87"
-      "--cuda-gpu-arch=sm_89"
-      "--cuda-gpu-arch=sm_90"
-      "--cuda-gpu-arch=sm_100"
-      "--cuda-gpu-arch=sm_101"
-      "--cuda-gpu-arch=sm_120"
-      "--cuda-include-ptx=sm_120"
-    ];
+    flags = flags1;
+    split = {
+      archs = [
+        arch1
+        arch2
+        arch3
+        arch4
+        arch5
+        arch6
+        arch7
+        {
+          sm = "90";
+          flags = [ "--cuda-gpu-arch=sm_90" ];
+        }
+        {
+          sm = "100";
+          flags = [ "--cuda-gpu-arch=sm_100" ];
+        }
+        {
+          sm = "101";
+          flags = [ "--cuda-gpu-arch=sm_101" ];
+        }
+        {
+          sm = "120";
+          flags = [ "--cuda-gpu-arch=sm_120" ];
+          ptx = [ "--cuda-include-ptx=sm_120" ];
+        }
+      ];
+      host = [ "--cuda-gpu-arch=sm_70" ];
+    };
     sources = [ "csrc/img2gray.cu" ];
   };
   toolchain21 = {
     cuda = "cuda-13.0";
     host = "gcc-12";
+  };
+  flags2 = [
+    "-gencode"
+    "arch=compute_121,code=sm_121"
+  ];
+  split1 = {
+    archs = [
+      {
+        sm = "75";
+        flags = [
+          "-gencode"
+          "arch=compute_75,code=sm_75"
+        ];
+      }
+      {
+        sm = "80";
+        flags = [
+          "-gencode"
+          "arch=compute_80,code=sm_80"
+        ];
+      }
+      {
+        sm = "86";
+        flags = [
+          "-gencode"
+          "arch=compute_86,code=sm_86"
+        ];
+      }
+      {
+        sm = "87";
+        flags = [
+          "-gencode"
+          "arch=compute_87,code=sm_87"
+        ];
+      }
+      {
+        sm = "89";
+        flags = [
+          "-gencode"
+          "arch=compute_89,code=sm_89"
+        ];
+      }
+      {
+        sm = "90";
+        flags = [
+          "-gencode"
+          "arch=compute_90,code=sm_90"
+        ];
+      }
+      {
+        sm = "100";
+        flags = [
+          "-gencode"
+          "arch=compute_100,code=sm_100"
+        ];
+      }
+      {
+        sm = "110";
+        flags = [
+          "-gencode"
+          "arch=compute_110,code=sm_110"
+        ];
+      }
+      {
+        sm = "120";
+        flags = [
+          "-gencode"
+          "arch=compute_120,code=sm_120"
+        ];
+      }
+      {
+        sm = "121";
+        flags = flags2;
+        ptx = [
+          "-gencode"
+          "arch=compute_121,code=compute_121"
+        ];
+      }
+    ];
+    host = flags2;
   };
   units3 = {
     driver = "nvcc";
@@ -667,29 +819,8 @@ let
       "-Xcompiler=-fPIC,-fno-gnu-unique"
       "-std=c++17"
       "-DENABLE_FP8"
-      "-gencode"
-      "arch=compute_75,code=sm_75"
-      "-gencode"
-      "arch=compute_80,code=sm_80"
-      "-gencode"
-      "arch=compute_86,code=sm_86"
-      "-gencode"
-      "arch=compute_87,code=sm_87"
-      "-gencode"
-      "arch=compute_89,code=sm_89"
-      "-gencode"
-      "arch=compute_90,code=sm_90"
-      "-gencode"
-      "arch=compute_100,code=sm_100"
-      "-gencode"
-      "arch=compute_110,code=sm_110"
-      "-gencode"
-      "arch=compute_120,code=sm_120"
-      "-gencode"
-      "arch=compute_121,code=sm_121"
-      "-gencode"
-      "arch=compute_121,code=compute_121"
     ];
+    split = split1;
     sources = [ "csrc/img2gray.cu" ];
   };
   toolchain22 = {
@@ -714,29 +845,8 @@ let
       "-Xcompiler=-fPIC,-fno-gnu-unique"
       "-std=c++20"
       "-DENABLE_FP8"
-      "-gencode"
-      "arch=compute_75,code=sm_75"
-      "-gencode"
-      "arch=compute_80,code=sm_80"
-      "-gencode"
-      "arch=compute_86,code=sm_86"
-      "-gencode"
-      "arch=compute_87,code=sm_87"
-      "-gencode"
-      "arch=compute_89,code=sm_89"
-      "-gencode"
-      "arch=compute_90,code=sm_90"
-      "-gencode"
-      "arch=compute_100,code=sm_100"
-      "-gencode"
-      "arch=compute_110,code=sm_110"
-      "-gencode"
-      "arch=compute_120,code=sm_120"
-      "-gencode"
-      "arch=compute_121,code=sm_121"
-      "-gencode"
-      "arch=compute_121,code=compute_121"
     ];
+    split = split1;
     sources = [ "csrc/img2gray.cu" ];
   };
   toolchain23 = {
@@ -788,7 +898,7 @@ kernelBuilder.kernel {
       };
       id = id1;
       components = components2;
-      link = link1;
+      link = link2;
       metadata = metadata2;
     })
     (variant {
@@ -804,7 +914,7 @@ kernelBuilder.kernel {
       };
       id = id1;
       components = components3;
-      link = link1;
+      link = link2;
       metadata = metadata2;
     })
     (variant {
@@ -820,7 +930,7 @@ kernelBuilder.kernel {
       };
       id = id1;
       components = components3;
-      link = link1;
+      link = link2;
       metadata = metadata2;
     })
     (variant {
@@ -833,7 +943,7 @@ kernelBuilder.kernel {
         component4
         component5
       ];
-      link = link1;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -843,7 +953,7 @@ kernelBuilder.kernel {
       toolchain = toolchain2;
       id = id1;
       components = components4;
-      link = link1;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -853,7 +963,7 @@ kernelBuilder.kernel {
       toolchain = toolchain3;
       id = id1;
       components = components4;
-      link = link1;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -863,7 +973,7 @@ kernelBuilder.kernel {
       toolchain = toolchain4;
       id = id1;
       components = components4;
-      link = link1;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -881,7 +991,7 @@ kernelBuilder.kernel {
           shared = [ 3 ];
         }
       ];
-      link = link1;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -894,7 +1004,7 @@ kernelBuilder.kernel {
         component4
         component7
       ];
-      link = link1;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -904,7 +1014,7 @@ kernelBuilder.kernel {
       toolchain = toolchain2;
       id = id1;
       components = components5;
-      link = link1;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -914,7 +1024,7 @@ kernelBuilder.kernel {
       toolchain = toolchain3;
       id = id1;
       components = components5;
-      link = link1;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -924,7 +1034,7 @@ kernelBuilder.kernel {
       toolchain = toolchain4;
       id = id1;
       components = components5;
-      link = link1;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -942,7 +1052,7 @@ kernelBuilder.kernel {
           shared = [ 5 ];
         }
       ];
-      link = link1;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -976,7 +1086,7 @@ kernelBuilder.kernel {
       toolchain = toolchain6;
       id = id1;
       components = components2;
-      link = link1;
+      link = link2;
       metadata = metadata2;
     })
     (variant {
@@ -1005,7 +1115,7 @@ kernelBuilder.kernel {
         component1
         component8
       ];
-      link = link1;
+      link = link2;
       metadata = metadata2;
     })
     (variant {
@@ -1028,7 +1138,7 @@ kernelBuilder.kernel {
         component4
         component8
       ];
-      link = link1;
+      link = link2;
       metadata = metadata2;
     })
     (variant {
@@ -1038,7 +1148,7 @@ kernelBuilder.kernel {
       toolchain = toolchain10;
       id = id1;
       components = components7;
-      link = link1;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -1058,7 +1168,7 @@ kernelBuilder.kernel {
       toolchain = toolchain12;
       id = id1;
       components = components7;
-      link = link1;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -1078,7 +1188,7 @@ kernelBuilder.kernel {
       toolchain = toolchain14;
       id = id1;
       components = components3;
-      link = link1;
+      link = link2;
       metadata = metadata2;
     })
     (variant {
@@ -1098,7 +1208,7 @@ kernelBuilder.kernel {
       toolchain = toolchain16;
       id = id1;
       components = components9;
-      link = link1;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -1118,7 +1228,7 @@ kernelBuilder.kernel {
       toolchain = toolchain18;
       id = id1;
       components = components9;
-      link = link1;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -1131,7 +1241,7 @@ kernelBuilder.kernel {
         component1
         component9
       ];
-      link = link1;
+      link = link2;
       metadata = metadata2;
     })
     (variant {
@@ -1144,7 +1254,7 @@ kernelBuilder.kernel {
         component1
         component10
       ];
-      link = link1;
+      link = link2;
       metadata = metadata2;
     })
     (variant {
@@ -1170,7 +1280,7 @@ kernelBuilder.kernel {
       };
       id = id1;
       components = components11;
-      link = link1;
+      link = link2;
       metadata = metadata2;
     })
     (variant {
@@ -1183,7 +1293,7 @@ kernelBuilder.kernel {
         component4
         component10
       ];
-      link = link1;
+      link = link2;
       metadata = metadata2;
     })
     (variant {
@@ -1193,7 +1303,7 @@ kernelBuilder.kernel {
       toolchain = toolchain10;
       id = id1;
       components = components12;
-      link = link1;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -1219,7 +1329,7 @@ kernelBuilder.kernel {
       };
       id = id1;
       components = components11;
-      link = link1;
+      link = link2;
       metadata = metadata2;
     })
     (variant {
@@ -1229,7 +1339,7 @@ kernelBuilder.kernel {
       toolchain = toolchain12;
       id = id1;
       components = components12;
-      link = link1;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -1249,7 +1359,7 @@ kernelBuilder.kernel {
       toolchain = toolchain14;
       id = id1;
       components = components11;
-      link = link1;
+      link = link2;
       metadata = metadata2;
     })
     (variant {
@@ -1269,7 +1379,7 @@ kernelBuilder.kernel {
       toolchain = toolchain16;
       id = id1;
       components = components14;
-      link = link1;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -1289,7 +1399,7 @@ kernelBuilder.kernel {
       toolchain = toolchain18;
       id = id1;
       components = components14;
-      link = link1;
+      link = link3;
       metadata = metadata3;
     })
   ];

@@ -67,25 +67,24 @@ let
           driver = "clang";
           namespace = "none";
           framework = false;
-          flags = [
-            "-DCUDA_KERNEL"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-std=c++17"
-            "--no-cuda-include-ptx=all"
-            "--cuda-gpu-arch=sm_70"
-            "--cuda-gpu-arch=sm_72"
-            "--cuda-gpu-arch=sm_75"
-            "--cuda-gpu-arch=sm_80"
-            "--cuda-gpu-arch=sm_86"
-            "--cuda-gpu-arch=sm_87"
-            "--cuda-gpu-arch=sm_89"
-            "--cuda-gpu-arch=sm_90"
-            "--cuda-include-ptx=sm_90"
-          ];
+          flags = flags3;
+          split = {
+            archs = [
+              arch1
+              arch2
+              arch3
+              arch4
+              arch5
+              arch6
+              arch7
+              {
+                sm = "90";
+                flags = [ "--cuda-gpu-arch=sm_90" ];
+                ptx = [ "--cuda-include-ptx=sm_90" ];
+              }
+            ];
+            host = [ "--cuda-gpu-arch=sm_70" ];
+          };
           sources = [ "csrc/relu_cuda.cu" ];
         };
       }
@@ -101,28 +100,36 @@ let
           driver = "clang";
           namespace = "none";
           framework = false;
-          flags = [
-            "-DCUDA_KERNEL"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-std=c++17"
-            "--no-cuda-include-ptx=all"
-            "--cuda-gpu-arch=sm_70"
-            "--cuda-gpu-arch=sm_72"
-            "--cuda-gpu-arch=sm_75"
-            "--cuda-gpu-arch=sm_80"
-            "--cuda-gpu-arch=sm_86"
-            "--cuda-gpu-arch=sm_87"
-            "--cuda-gpu-arch=sm_89"
-            "--cuda-gpu-arch=sm_90"
-            "--cuda-gpu-arch=sm_100"
-            "--cuda-gpu-arch=sm_101"
-            "--cuda-gpu-arch=sm_120"
-            "--cuda-include-ptx=sm_120"
-          ];
+          flags = flags3;
+          split = {
+            archs = [
+              arch1
+              arch2
+              arch3
+              arch4
+              arch5
+              arch6
+              arch7
+              {
+                sm = "90";
+                flags = [ "--cuda-gpu-arch=sm_90" ];
+              }
+              {
+                sm = "100";
+                flags = [ "--cuda-gpu-arch=sm_100" ];
+              }
+              {
+                sm = "101";
+                flags = [ "--cuda-gpu-arch=sm_101" ];
+              }
+              {
+                sm = "120";
+                flags = [ "--cuda-gpu-arch=sm_120" ];
+                ptx = [ "--cuda-include-ptx=sm_120" ];
+              }
+            ];
+            host = [ "--cuda-gpu-arch=sm_70" ];
+          };
           sources = [ "csrc/relu_cuda.cu" ];
         };
       }
@@ -268,26 +275,47 @@ let
     ];
     shared = [ ];
   };
-  link2 = {
-    driver = "g++";
-    extension = "so";
-    flags = [
-      "-O3"
-      "-DNDEBUG"
-      "-Wl,--as-needed"
-    ];
-    libraries = [
-      "-ltvm_ffi"
-      "-lcudart"
-    ];
-    policy = policy1;
-  };
+  archs1 = [
+    "7.0"
+    "7.2"
+    "7.5"
+    "8.0"
+    "8.6"
+    "8.7"
+    "8.9"
+    "9.0+PTX"
+  ];
+  archs2 = [
+    "7.0"
+    "7.2"
+    "7.5"
+    "8.0"
+    "8.6"
+    "8.7"
+    "8.9"
+    "9.0"
+    "10.0"
+    "10.1"
+    "12.0+PTX"
+  ];
   toolchain2 = {
     cuda = "cuda-13.0";
     host = "gcc-12";
     tvm-ffi = "tvm-ffi-0.1.9";
   };
-  link3 = {
+  archs3 = [
+    "7.5"
+    "8.0"
+    "8.6"
+    "8.7"
+    "8.9"
+    "9.0"
+    "10.0"
+    "11.0"
+    "12.0"
+    "12.1+PTX"
+  ];
+  link2 = {
     driver = "g++";
     extension = "so";
     flags = [
@@ -299,6 +327,7 @@ let
       "-ltvm_ffi"
       "-lcudart_static"
     ];
+    archs = archs3;
     policy = policy1;
   };
   metadata2 = {
@@ -310,18 +339,7 @@ let
     kernels-minver = "0.14.0";
     backend = {
       type = "cuda";
-      archs = [
-        "7.5"
-        "8.0"
-        "8.6"
-        "8.7"
-        "8.9"
-        "9.0"
-        "10.0"
-        "11.0"
-        "12.0"
-        "12.1+PTX"
-      ];
+      archs = archs3;
     };
   };
   toolchain3 = {
@@ -344,10 +362,52 @@ let
     flags = flags1;
     sources = [ "csrc/relu_cpu.cpp" ];
   };
+  flags3 = [
+    "-DCUDA_KERNEL"
+    "-O3"
+    "-DNDEBUG"
+    "-fPIC"
+    "-Wno-unknown-cuda-version"
+    "-Wno-unknown-warning-option"
+    "-std=c++17"
+    "--no-cuda-include-ptx=all"
+  ];
+  arch1 = {
+    sm = "70";
+    flags = [ "--cuda-gpu-arch=sm_70" ];
+  };
+  arch2 = {
+    sm = "72";
+    flags = [ "--cuda-gpu-arch=sm_72" ];
+  };
+  arch3 = {
+    sm = "75";
+    flags = [ "--cuda-gpu-arch=sm_75" ];
+  };
+  arch4 = {
+    sm = "80";
+    flags = [ "--cuda-gpu-arch=sm_80" ];
+  };
+  arch5 = {
+    sm = "86";
+    flags = [ "--cuda-gpu-arch=sm_86" ];
+  };
+  arch6 = {
+    sm = "87";
+    flags = [ "--cuda-gpu-arch=sm_87" ];
+  };
+  arch7 = {
+    sm = "89";
+    flags = [ "--cuda-gpu-arch=sm_89" ];
+  };
   toolchain4 = {
     cuda = "cuda-13.0";
     host = "gcc-12";
   };
+  flags4 = [
+    "-gencode"
+    "arch=compute_121,code=sm_121"
+  ];
   units2 = {
     driver = "nvcc";
     namespace = "none";
@@ -359,29 +419,83 @@ let
       "-DNDEBUG"
       "-Xcompiler=-fPIC,-fno-gnu-unique"
       "-std=c++17"
-      "-gencode"
-      "arch=compute_75,code=sm_75"
-      "-gencode"
-      "arch=compute_80,code=sm_80"
-      "-gencode"
-      "arch=compute_86,code=sm_86"
-      "-gencode"
-      "arch=compute_87,code=sm_87"
-      "-gencode"
-      "arch=compute_89,code=sm_89"
-      "-gencode"
-      "arch=compute_90,code=sm_90"
-      "-gencode"
-      "arch=compute_100,code=sm_100"
-      "-gencode"
-      "arch=compute_110,code=sm_110"
-      "-gencode"
-      "arch=compute_120,code=sm_120"
-      "-gencode"
-      "arch=compute_121,code=sm_121"
-      "-gencode"
-      "arch=compute_121,code=compute_121"
     ];
+    split = {
+      archs = [
+        {
+          sm = "75";
+          flags = [
+            "-gencode"
+            "arch=compute_75,code=sm_75"
+          ];
+        }
+        {
+          sm = "80";
+          flags = [
+            "-gencode"
+            "arch=compute_80,code=sm_80"
+          ];
+        }
+        {
+          sm = "86";
+          flags = [
+            "-gencode"
+            "arch=compute_86,code=sm_86"
+          ];
+        }
+        {
+          sm = "87";
+          flags = [
+            "-gencode"
+            "arch=compute_87,code=sm_87"
+          ];
+        }
+        {
+          sm = "89";
+          flags = [
+            "-gencode"
+            "arch=compute_89,code=sm_89"
+          ];
+        }
+        {
+          sm = "90";
+          flags = [
+            "-gencode"
+            "arch=compute_90,code=sm_90"
+          ];
+        }
+        {
+          sm = "100";
+          flags = [
+            "-gencode"
+            "arch=compute_100,code=sm_100"
+          ];
+        }
+        {
+          sm = "110";
+          flags = [
+            "-gencode"
+            "arch=compute_110,code=sm_110"
+          ];
+        }
+        {
+          sm = "120";
+          flags = [
+            "-gencode"
+            "arch=compute_120,code=sm_120"
+          ];
+        }
+        {
+          sm = "121";
+          flags = flags4;
+          ptx = [
+            "-gencode"
+            "arch=compute_121,code=compute_121"
+          ];
+        }
+      ];
+      host = flags4;
+    };
     sources = [ "csrc/relu_cuda.cu" ];
   };
   toolchain5 = {
@@ -433,7 +547,21 @@ kernelBuilder.kernel {
           shared = [ 1 ];
         }
       ];
-      link = link2;
+      link = {
+        driver = "g++";
+        extension = "so";
+        flags = [
+          "-O3"
+          "-DNDEBUG"
+          "-Wl,--as-needed"
+        ];
+        libraries = [
+          "-ltvm_ffi"
+          "-lcudart"
+        ];
+        archs = archs1;
+        policy = policy1;
+      };
       metadata = {
         name = "relu-tvm-ffi";
         version = 1;
@@ -443,16 +571,7 @@ kernelBuilder.kernel {
         kernels-minver = "0.14.0";
         backend = {
           type = "cuda";
-          archs = [
-            "7.0"
-            "7.2"
-            "7.5"
-            "8.0"
-            "8.6"
-            "8.7"
-            "8.9"
-            "9.0+PTX"
-          ];
+          archs = archs1;
         };
       };
     })
@@ -476,7 +595,21 @@ kernelBuilder.kernel {
           shared = [ 2 ];
         }
       ];
-      link = link2;
+      link = {
+        driver = "g++";
+        extension = "so";
+        flags = [
+          "-O3"
+          "-DNDEBUG"
+          "-Wl,--as-needed"
+        ];
+        libraries = [
+          "-ltvm_ffi"
+          "-lcudart"
+        ];
+        archs = archs2;
+        policy = policy1;
+      };
       metadata = {
         name = "relu-tvm-ffi";
         version = 1;
@@ -486,19 +619,7 @@ kernelBuilder.kernel {
         kernels-minver = "0.14.0";
         backend = {
           type = "cuda";
-          archs = [
-            "7.0"
-            "7.2"
-            "7.5"
-            "8.0"
-            "8.6"
-            "8.7"
-            "8.9"
-            "9.0"
-            "10.0"
-            "10.1"
-            "12.0+PTX"
-          ];
+          archs = archs2;
         };
       };
     })
@@ -517,7 +638,7 @@ kernelBuilder.kernel {
           shared = [ 3 ];
         }
       ];
-      link = link3;
+      link = link2;
       metadata = metadata2;
     })
     (variant {
@@ -535,7 +656,7 @@ kernelBuilder.kernel {
           shared = [ 4 ];
         }
       ];
-      link = link3;
+      link = link2;
       metadata = metadata2;
     })
     (variant {
@@ -571,7 +692,7 @@ kernelBuilder.kernel {
           shared = [ 6 ];
         }
       ];
-      link = link3;
+      link = link2;
       metadata = metadata2;
     })
     (variant {
@@ -589,7 +710,7 @@ kernelBuilder.kernel {
           shared = [ 7 ];
         }
       ];
-      link = link3;
+      link = link2;
       metadata = metadata2;
     })
     (variant {

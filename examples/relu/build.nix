@@ -305,6 +305,25 @@ let
     component1
     component2
   ];
+  libraries1 = [
+    "-Wl,--no-as-needed"
+    "-lc10"
+    "-ltorch_cpu"
+    "-lc10_cuda"
+    "-ltorch_cuda"
+    "-Wl,--as-needed"
+    "-lcudart"
+  ];
+  archs1 = [
+    "7.0"
+    "7.2"
+    "7.5"
+    "8.0"
+    "8.6"
+    "8.7"
+    "8.9"
+    "9.0+PTX"
+  ];
   link2 = {
     driver = "g++";
     extension = "abi3.so";
@@ -313,15 +332,8 @@ let
       "-DNDEBUG"
       "-Wl,--as-needed"
     ];
-    libraries = [
-      "-Wl,--no-as-needed"
-      "-lc10"
-      "-ltorch_cpu"
-      "-lc10_cuda"
-      "-ltorch_cuda"
-      "-Wl,--as-needed"
-      "-lcudart"
-    ];
+    libraries = libraries1;
+    archs = archs1;
     policy = policy1;
   };
   metadata2 = {
@@ -333,16 +345,7 @@ let
     kernels-minver = "0.14.0";
     backend = {
       type = "cuda";
-      archs = [
-        "7.0"
-        "7.2"
-        "7.5"
-        "8.0"
-        "8.6"
-        "8.7"
-        "8.9"
-        "9.0+PTX"
-      ];
+      archs = archs1;
     };
   };
   toolchain2 = {
@@ -360,6 +363,31 @@ let
     component1
     component3
   ];
+  archs2 = [
+    "7.0"
+    "7.2"
+    "7.5"
+    "8.0"
+    "8.6"
+    "8.7"
+    "8.9"
+    "9.0"
+    "10.0"
+    "10.1"
+    "12.0+PTX"
+  ];
+  link3 = {
+    driver = "g++";
+    extension = "abi3.so";
+    flags = [
+      "-O3"
+      "-DNDEBUG"
+      "-Wl,--as-needed"
+    ];
+    libraries = libraries1;
+    archs = archs2;
+    policy = policy1;
+  };
   metadata3 = {
     name = "relu";
     version = 1;
@@ -369,19 +397,7 @@ let
     kernels-minver = "0.14.0";
     backend = {
       type = "cuda";
-      archs = [
-        "7.0"
-        "7.2"
-        "7.5"
-        "8.0"
-        "8.6"
-        "8.7"
-        "8.9"
-        "9.0"
-        "10.0"
-        "10.1"
-        "12.0+PTX"
-      ];
+      archs = archs2;
     };
   };
   toolchain3 = {
@@ -444,6 +460,30 @@ let
     units = [ ];
     shared = [ 2 ];
   };
+  archs3 = [
+    "7.5"
+    "8.0"
+    "8.6"
+    "8.7"
+    "8.9"
+    "9.0"
+    "10.0"
+    "11.0"
+    "12.0"
+    "12.1+PTX"
+  ];
+  link4 = {
+    driver = "g++";
+    extension = "abi3.so";
+    flags = [
+      "-O3"
+      "-DNDEBUG"
+      "-Wl,--as-needed"
+    ];
+    libraries = libraries1;
+    archs = archs3;
+    policy = policy1;
+  };
   metadata4 = {
     name = "relu";
     version = 1;
@@ -453,18 +493,7 @@ let
     kernels-minver = "0.14.0";
     backend = {
       type = "cuda";
-      archs = [
-        "7.5"
-        "8.0"
-        "8.6"
-        "8.7"
-        "8.9"
-        "9.0"
-        "10.0"
-        "11.0"
-        "12.0"
-        "12.1+PTX"
-      ];
+      archs = archs3;
     };
   };
   toolchain7 = {
@@ -646,7 +675,7 @@ let
       shared = [ ];
     }
   ];
-  link3 = {
+  link5 = {
     driver = "apple-clang++";
     extension = "abi3.so";
     flags = [
@@ -880,32 +909,69 @@ let
     cuda = "cuda-12.6";
     host = "gcc-12";
   };
+  flags5 = [
+    "-DCUDA_KERNEL"
+    "-DUSE_CUDA=1"
+    "-DONNX_NAMESPACE=onnx_c2"
+    "-DENABLE_FP8"
+    "-O3"
+    "-DNDEBUG"
+    "-fPIC"
+    "-Wno-unknown-cuda-version"
+    "-Wno-unknown-warning-option"
+    "-std=c++17"
+    "--no-cuda-include-ptx=all"
+  ];
+  arch1 = {
+    sm = "70";
+    flags = [ "--cuda-gpu-arch=sm_70" ];
+  };
+  arch2 = {
+    sm = "72";
+    flags = [ "--cuda-gpu-arch=sm_72" ];
+  };
+  arch3 = {
+    sm = "75";
+    flags = [ "--cuda-gpu-arch=sm_75" ];
+  };
+  arch4 = {
+    sm = "80";
+    flags = [ "--cuda-gpu-arch=sm_80" ];
+  };
+  arch5 = {
+    sm = "86";
+    flags = [ "--cuda-gpu-arch=sm_86" ];
+  };
+  arch6 = {
+    sm = "87";
+    flags = [ "--cuda-gpu-arch=sm_87" ];
+  };
+  arch7 = {
+    sm = "89";
+    flags = [ "--cuda-gpu-arch=sm_89" ];
+  };
   units1 = {
     driver = "clang";
     namespace = "none";
     framework = false;
-    flags = [
-      "-DCUDA_KERNEL"
-      "-DUSE_CUDA=1"
-      "-DONNX_NAMESPACE=onnx_c2"
-      "-DENABLE_FP8"
-      "-O3"
-      "-DNDEBUG"
-      "-fPIC"
-      "-Wno-unknown-cuda-version"
-      "-Wno-unknown-warning-option"
-      "-std=c++17"
-      "--no-cuda-include-ptx=all"
-      "--cuda-gpu-arch=sm_70"
-      "--cuda-gpu-arch=sm_72"
-      "--cuda-gpu-arch=sm_75"
-      "--cuda-gpu-arch=sm_80"
-      "--cuda-gpu-arch=sm_86"
-      "--cuda-gpu-arch=sm_87"
-      "--cuda-gpu-arch=sm_89"
-      "--cuda-gpu-arch=sm_90"
-      "--cuda-include-ptx=sm_90"
-    ];
+    flags = flags5;
+    split = {
+      archs = [
+        arch1
+        arch2
+        arch3
+        arch4
+        arch5
+        arch6
+        arch7
+        {
+          sm = "90";
+          flags = [ "--cuda-gpu-arch=sm_90" ];
+          ptx = [ "--cuda-include-ptx=sm_90" ];
+        }
+      ];
+      host = [ "--cuda-gpu-arch=sm_70" ];
+    };
     sources = [ "csrc/relu_cuda.cu" ];
   };
   toolchain29 = {
@@ -917,36 +983,121 @@ let
     driver = "clang";
     namespace = "none";
     framework = false;
-    flags = [
-      "-DCUDA_KERNEL"
-      "-DUSE_CUDA=1"
-      "-DONNX_NAMESPACE=onnx_c2"
-      "-DENABLE_FP8"
-      "-O3"
-      "-DNDEBUG"
-      "-fPIC"
-      "-Wno-unknown-cuda-version"
-      "-Wno-unknown-warning-option"
-      "-std=c++17"
-      "--no-cuda-include-ptx=all"
-      "--cuda-gpu-arch=sm_70"
-      "--cuda-gpu-arch=sm_72"
-      "--cuda-gpu-arch=sm_75"
-      "--cuda-gpu-arch=sm_80"
-      "--cuda-gpu-arch=sm_86"
-      "--cuda-gpu-arch=sm_87"
-      "--cuda-gpu-arch=sm_89"
-      "--cuda-gpu-arch=sm_90"
-      "--cuda-gpu-arch=sm_100"
-      "--cuda-gpu-arch=sm_101"
-      "--cuda-gpu-arch=sm_120"
-      "--cuda-include-ptx=sm_120"
-    ];
+    flags = flags5;
+    split = {
+      archs = [
+        arch1
+        arch2
+        arch3
+        arch4
+        arch5
+        arch6
+        arch7
+        {
+          sm = "90";
+          flags = [ "--cuda-gpu-arch=sm_90" ];
+        }
+        {
+          sm = "100";
+          flags = [ "--cuda-gpu-arch=sm_100" ];
+        }
+        {
+          sm = "101";
+          flags = [ "--cuda-gpu-arch=sm_101" ];
+        }
+        {
+          sm = "120";
+          flags = [ "--cuda-gpu-arch=sm_120" ];
+          ptx = [ "--cuda-include-ptx=sm_120" ];
+        }
+      ];
+      host = [ "--cuda-gpu-arch=sm_70" ];
+    };
     sources = [ "csrc/relu_cuda.cu" ];
   };
   toolchain30 = {
     cuda = "cuda-13.0";
     host = "gcc-12";
+  };
+  flags6 = [
+    "-gencode"
+    "arch=compute_121,code=sm_121"
+  ];
+  split1 = {
+    archs = [
+      {
+        sm = "75";
+        flags = [
+          "-gencode"
+          "arch=compute_75,code=sm_75"
+        ];
+      }
+      {
+        sm = "80";
+        flags = [
+          "-gencode"
+          "arch=compute_80,code=sm_80"
+        ];
+      }
+      {
+        sm = "86";
+        flags = [
+          "-gencode"
+          "arch=compute_86,code=sm_86"
+        ];
+      }
+      {
+        sm = "87";
+        flags = [
+          "-gencode"
+          "arch=compute_87,code=sm_87"
+        ];
+      }
+      {
+        sm = "89";
+        flags = [
+          "-gencode"
+          "arch=compute_89,code=sm_89"
+        ];
+      }
+      {
+        sm = "90";
+        flags = [
+          "-gencode"
+          "arch=compute_90,code=sm_90"
+        ];
+      }
+      {
+        sm = "100";
+        flags = [
+          "-gencode"
+          "arch=compute_100,code=sm_100"
+        ];
+      }
+      {
+        sm = "110";
+        flags = [
+          "-gencode"
+          "arch=compute_110,code=sm_110"
+        ];
+      }
+      {
+        sm = "120";
+        flags = [
+          "-gencode"
+          "arch=compute_120,code=sm_120"
+        ];
+      }
+      {
+        sm = "121";
+        flags = flags6;
+        ptx = [
+          "-gencode"
+          "arch=compute_121,code=compute_121"
+        ];
+      }
+    ];
+    host = flags6;
   };
   units3 = {
     driver = "nvcc";
@@ -966,29 +1117,8 @@ let
       "-Xcompiler=-fPIC,-fno-gnu-unique"
       "-std=c++17"
       "-DENABLE_FP8"
-      "-gencode"
-      "arch=compute_75,code=sm_75"
-      "-gencode"
-      "arch=compute_80,code=sm_80"
-      "-gencode"
-      "arch=compute_86,code=sm_86"
-      "-gencode"
-      "arch=compute_87,code=sm_87"
-      "-gencode"
-      "arch=compute_89,code=sm_89"
-      "-gencode"
-      "arch=compute_90,code=sm_90"
-      "-gencode"
-      "arch=compute_100,code=sm_100"
-      "-gencode"
-      "arch=compute_110,code=sm_110"
-      "-gencode"
-      "arch=compute_120,code=sm_120"
-      "-gencode"
-      "arch=compute_121,code=sm_121"
-      "-gencode"
-      "arch=compute_121,code=compute_121"
     ];
+    split = split1;
     sources = [ "csrc/relu_cuda.cu" ];
   };
   toolchain31 = {
@@ -1013,29 +1143,8 @@ let
       "-Xcompiler=-fPIC,-fno-gnu-unique"
       "-std=c++20"
       "-DENABLE_FP8"
-      "-gencode"
-      "arch=compute_75,code=sm_75"
-      "-gencode"
-      "arch=compute_80,code=sm_80"
-      "-gencode"
-      "arch=compute_86,code=sm_86"
-      "-gencode"
-      "arch=compute_87,code=sm_87"
-      "-gencode"
-      "arch=compute_89,code=sm_89"
-      "-gencode"
-      "arch=compute_90,code=sm_90"
-      "-gencode"
-      "arch=compute_100,code=sm_100"
-      "-gencode"
-      "arch=compute_110,code=sm_110"
-      "-gencode"
-      "arch=compute_120,code=sm_120"
-      "-gencode"
-      "arch=compute_121,code=sm_121"
-      "-gencode"
-      "arch=compute_121,code=compute_121"
     ];
+    split = split1;
     sources = [ "csrc/relu_cuda.cu" ];
   };
   toolchain32 = {
@@ -1107,7 +1216,7 @@ kernelBuilder.kernel {
       };
       id = id2;
       components = components3;
-      link = link2;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -1133,7 +1242,7 @@ kernelBuilder.kernel {
       };
       id = id2;
       components = components4;
-      link = link2;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -1159,7 +1268,7 @@ kernelBuilder.kernel {
       };
       id = id2;
       components = components4;
-      link = link2;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -1182,7 +1291,7 @@ kernelBuilder.kernel {
         component4
         component5
       ];
-      link = link2;
+      link = link4;
       metadata = metadata4;
     })
     (variant {
@@ -1202,7 +1311,7 @@ kernelBuilder.kernel {
       toolchain = toolchain8;
       id = id2;
       components = components6;
-      link = link2;
+      link = link4;
       metadata = metadata4;
     })
     (variant {
@@ -1222,7 +1331,7 @@ kernelBuilder.kernel {
       toolchain = toolchain10;
       id = id2;
       components = components6;
-      link = link2;
+      link = link4;
       metadata = metadata4;
     })
     (variant {
@@ -1242,7 +1351,7 @@ kernelBuilder.kernel {
       toolchain = toolchain12;
       id = id2;
       components = components6;
-      link = link2;
+      link = link4;
       metadata = metadata4;
     })
     (variant {
@@ -1270,7 +1379,7 @@ kernelBuilder.kernel {
           shared = [ 3 ];
         }
       ];
-      link = link2;
+      link = link4;
       metadata = metadata4;
     })
     (variant {
@@ -1333,7 +1442,7 @@ kernelBuilder.kernel {
         component4
         component7
       ];
-      link = link2;
+      link = link4;
       metadata = metadata4;
     })
     (variant {
@@ -1353,7 +1462,7 @@ kernelBuilder.kernel {
       toolchain = toolchain8;
       id = id2;
       components = components7;
-      link = link2;
+      link = link4;
       metadata = metadata4;
     })
     (variant {
@@ -1373,7 +1482,7 @@ kernelBuilder.kernel {
       toolchain = toolchain10;
       id = id2;
       components = components7;
-      link = link2;
+      link = link4;
       metadata = metadata4;
     })
     (variant {
@@ -1393,7 +1502,7 @@ kernelBuilder.kernel {
       toolchain = toolchain12;
       id = id2;
       components = components7;
-      link = link2;
+      link = link4;
       metadata = metadata4;
     })
     (variant {
@@ -1421,7 +1530,7 @@ kernelBuilder.kernel {
           shared = [ 5 ];
         }
       ];
-      link = link2;
+      link = link4;
       metadata = metadata4;
     })
     (variant {
@@ -1434,7 +1543,7 @@ kernelBuilder.kernel {
       };
       id = id1;
       components = components8;
-      link = link3;
+      link = link5;
       metadata = metadata1;
     })
     (variant {
@@ -1447,7 +1556,7 @@ kernelBuilder.kernel {
       };
       id = id1;
       components = components8;
-      link = link3;
+      link = link5;
       metadata = metadata1;
     })
     (variant {
@@ -1460,7 +1569,7 @@ kernelBuilder.kernel {
       };
       id = id1;
       components = components8;
-      link = link3;
+      link = link5;
       metadata = metadata1;
     })
     (variant {
@@ -1473,7 +1582,7 @@ kernelBuilder.kernel {
       };
       id = id1;
       components = components8;
-      link = link3;
+      link = link5;
       metadata = metadata1;
     })
     (variant {
@@ -1486,7 +1595,7 @@ kernelBuilder.kernel {
       };
       id = id1;
       components = components8;
-      link = link3;
+      link = link5;
       metadata = metadata1;
     })
     (variant {
@@ -1499,7 +1608,7 @@ kernelBuilder.kernel {
       };
       id = id1;
       components = components9;
-      link = link3;
+      link = link5;
       metadata = metadata1;
     })
     (variant {
@@ -1512,7 +1621,7 @@ kernelBuilder.kernel {
       };
       id = id1;
       components = components9;
-      link = link3;
+      link = link5;
       metadata = metadata1;
     })
     (variant {
@@ -1525,7 +1634,7 @@ kernelBuilder.kernel {
       };
       id = id1;
       components = components9;
-      link = link3;
+      link = link5;
       metadata = metadata1;
     })
     (variant {
@@ -1538,7 +1647,7 @@ kernelBuilder.kernel {
       };
       id = id1;
       components = components9;
-      link = link3;
+      link = link5;
       metadata = metadata1;
     })
     (variant {
@@ -1572,7 +1681,7 @@ kernelBuilder.kernel {
       toolchain = toolchain15;
       id = id2;
       components = components3;
-      link = link2;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -1601,7 +1710,7 @@ kernelBuilder.kernel {
         component1
         component8
       ];
-      link = link2;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -1624,7 +1733,7 @@ kernelBuilder.kernel {
         component4
         component8
       ];
-      link = link2;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -1634,7 +1743,7 @@ kernelBuilder.kernel {
       toolchain = toolchain19;
       id = id2;
       components = components11;
-      link = link2;
+      link = link4;
       metadata = metadata4;
     })
     (variant {
@@ -1654,7 +1763,7 @@ kernelBuilder.kernel {
       toolchain = toolchain21;
       id = id2;
       components = components11;
-      link = link2;
+      link = link4;
       metadata = metadata4;
     })
     (variant {
@@ -1674,7 +1783,7 @@ kernelBuilder.kernel {
       toolchain = toolchain23;
       id = id2;
       components = components4;
-      link = link2;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -1694,7 +1803,7 @@ kernelBuilder.kernel {
       toolchain = toolchain25;
       id = id2;
       components = components13;
-      link = link2;
+      link = link4;
       metadata = metadata4;
     })
     (variant {
@@ -1714,7 +1823,7 @@ kernelBuilder.kernel {
       toolchain = toolchain27;
       id = id2;
       components = components13;
-      link = link2;
+      link = link4;
       metadata = metadata4;
     })
     (variant {
@@ -1727,7 +1836,7 @@ kernelBuilder.kernel {
         component1
         component9
       ];
-      link = link2;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -1740,7 +1849,7 @@ kernelBuilder.kernel {
         component1
         component10
       ];
-      link = link2;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -1766,7 +1875,7 @@ kernelBuilder.kernel {
       };
       id = id2;
       components = components15;
-      link = link2;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -1779,7 +1888,7 @@ kernelBuilder.kernel {
         component4
         component10
       ];
-      link = link2;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -1789,7 +1898,7 @@ kernelBuilder.kernel {
       toolchain = toolchain19;
       id = id2;
       components = components16;
-      link = link2;
+      link = link4;
       metadata = metadata4;
     })
     (variant {
@@ -1815,7 +1924,7 @@ kernelBuilder.kernel {
       };
       id = id2;
       components = components15;
-      link = link2;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -1825,7 +1934,7 @@ kernelBuilder.kernel {
       toolchain = toolchain21;
       id = id2;
       components = components16;
-      link = link2;
+      link = link4;
       metadata = metadata4;
     })
     (variant {
@@ -1845,7 +1954,7 @@ kernelBuilder.kernel {
       toolchain = toolchain23;
       id = id2;
       components = components15;
-      link = link2;
+      link = link3;
       metadata = metadata3;
     })
     (variant {
@@ -1865,7 +1974,7 @@ kernelBuilder.kernel {
       toolchain = toolchain25;
       id = id2;
       components = components18;
-      link = link2;
+      link = link4;
       metadata = metadata4;
     })
     (variant {
@@ -1885,7 +1994,7 @@ kernelBuilder.kernel {
       toolchain = toolchain27;
       id = id2;
       components = components18;
-      link = link2;
+      link = link4;
       metadata = metadata4;
     })
   ];

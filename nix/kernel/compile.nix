@@ -1,8 +1,9 @@
 # One translation unit -> one object file. Its inputs are that file, the headers it reaches, its flags and its
-# toolchain: nothing else, so nothing else makes it compile again.
+# toolchain: nothing else, so nothing else makes it compile again. Device code may be compiled in parts: then `parts` of
+# the result are those, and the result only joins them.
 { run }:
 {
-  # Store name of the derivation.
+  # Store name of the object, less its `.o`.
   name,
   # From nix/default.nix `toolchain`.
   toolchain,
@@ -23,6 +24,8 @@
   flags,
   # Whether it reaches headers of the framework or of Python. If not, they are no inputs.
   framework,
+  # From src/plan/split.rs: how it is compiled in parts; null: in one piece.
+  split,
   # Header of macros that register operators, for units that do so with it, else null.
   registration,
   # `NAME=value`: a macro that holds the op namespace, for units that need it, else null. The others leave it to the link.
@@ -45,41 +48,95 @@ let
     toolchain.rocm
     toolchain.oneapi
   ];
+  # What all parts have in common; `flags` come on top.
+  unit = {
+    inherit
+      driver
+      file
+      source
+      headers
+      headerFiles
+      headerTree
+      include
+      includes
+      ;
+    includesScript = ./includes.sh;
+    needsShell = driver == "nvcc";
+    tools = present [
+      toolchain.host.bin
+      (if driver == "clang" then toolchain.clang.bin else null)
+      (if driver == "hip" then toolchain.rocm.bin else null)
+      (if driver == "hip" then toolchain.interpreter else null)
+      (if driver == "icx" || driver == "icpx" then toolchain.oneapi.bin else null)
+    ];
+    registration = if registration == null then "" else registration;
+    define = if define == null then "" else define;
+    system_include = builtins.concatMap (tool: tool.include) (frameworks ++ toolkits);
+    # Where these headers lie must not reach the object.
+    prefixes =
+      (if framework then [ toolchain.framework.prefix ] else [ ])
+      ++ builtins.concatMap (tool: tool.include) toolkits;
+    # NB: what another driver needs is no input of this one.
+    hipify = if driver == "hip" then ./hipify.py else "";
+    torchHipify = if driver == "hip" && framework then toolchain.framework.hipify else "";
+    metal = if driver == "metal" then ./metal.sh else "";
+    metallibHeader = if driver == "apple-clang++" then ../../templates/torch/metallib.h else "";
+    ptxas = if driver == "clang" then ./ptxas.sh else "";
+    cuda = if cuda then toolchain.cuda.toolkit else "";
+  };
+  part =
+    what: more:
+    run (
+      unit
+      // {
+        name = "${name}-${what}.o";
+        script = ./compile.sh;
+        part = more.kind;
+        archList = split.archList or "";
+        flags = flags ++ more.flags;
+      }
+    );
+  device = map (arch: {
+    inherit (arch) sm;
+    ptx = arch ? ptx;
+    output = part "sm_${arch.sm}" {
+      kind = "device";
+      inherit (arch) flags;
+    };
+  }) split.archs;
+  host = part "host" {
+    kind = "host";
+    flags = split.host;
+  };
 in
-run {
-  inherit
-    name
-    driver
-    file
-    source
-    headers
-    headerFiles
-    headerTree
-    include
-    includes
-    flags
-    ;
-  script = ./compile.sh;
-  includesScript = ./includes.sh;
-  needsShell = driver == "nvcc";
-  tools = present [
-    toolchain.host.bin
-    (if driver == "clang" then toolchain.clang.bin else null)
-    (if driver == "hip" then toolchain.rocm.bin else null)
-    (if driver == "hip" then toolchain.interpreter else null)
-    (if driver == "icx" || driver == "icpx" then toolchain.oneapi.bin else null)
-  ];
-  registration = if registration == null then "" else registration;
-  define = if define == null then "" else define;
-  system_include = builtins.concatMap (tool: tool.include) (frameworks ++ toolkits);
-  # Where these headers lie must not reach the object.
-  prefixes =
-    (if framework then [ toolchain.framework.prefix ] else [ ])
-    ++ builtins.concatMap (tool: tool.include) toolkits;
-  # NB: what another driver needs is no input of this one.
-  hipify = if driver == "hip" then ./hipify.py else "";
-  torchHipify = if driver == "hip" && framework then toolchain.framework.hipify else "";
-  metal = if driver == "metal" then ./metal.sh else "";
-  metallibHeader = if driver == "apple-clang++" then ../../templates/torch/metallib.h else "";
-  cuda = if cuda then toolchain.cuda.toolkit else "";
-}
+if split == null then
+  run (
+    unit
+    // {
+      name = "${name}.o";
+      inherit flags;
+      script = ./compile.sh;
+      part = "whole";
+    }
+  )
+else
+  run (
+    unit
+    // {
+      name = "${name}.o";
+      inherit host;
+      script = ./join.sh;
+      # NB: arrays of the same order.
+      devices = map (part: part.output) device;
+      archs = map (part: part.sm) device;
+      ptx = map (part: if part.ptx then "yes" else "") device;
+      fatbinary = split.fatbinary or [ ];
+      # For a unit whose parts do not fit together.
+      compile = ./compile.sh;
+      part = "whole";
+      flags = flags ++ builtins.concatMap (arch: arch.flags ++ arch.ptx or [ ]) split.archs;
+    }
+  )
+  // {
+    parts = [ host ] ++ map (part: part.output) device;
+  }

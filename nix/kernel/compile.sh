@@ -1,4 +1,4 @@
-# One source file -> $out, an object file.
+# One source file -> $out, an object file; or a part of one, for join.sh, if $part is "device" or "host".
 mkdir work
 [ -z "$headerTree" ] || { cp -r "$headerTree/." work && chmod -R u+w work; }
 cd work
@@ -43,13 +43,58 @@ nvcc)
     for prefix in "${prefixes[@]}"; do command+=(-Xcompiler "-ffile-prefix-map=$prefix=/toolchain"); done
     # --keep gives temporary files names that do not hold the process id, --frandom-seed a fixed module id.
     mkdir ../keep
-    measured "$cuda/bin/nvcc" -ccbin "$(command -v g++)" --keep --keep-dir ../keep --frandom-seed="$source" \
-        "${command[@]}" "${search[@]}" "${flags[@]}" -o "$out" -c "./$source"
+    # nvcc splits what it passes on at commas.
+    [ "$part" = whole ] || [ -z "$archList" ] ||
+        command+=(-Xcompiler -U__CUDA_ARCH_LIST__ -Xcompiler "-D__CUDA_ARCH_LIST__=${archList//,/\\,}")
+    nvcc=("$cuda/bin/nvcc" -ccbin "$(command -v g++)" --keep --keep-dir ../keep --frandom-seed="$source"
+        "${command[@]}" "${search[@]}" "${flags[@]}")
+    case $part in
+    whole) measured "${nvcc[@]}" -o "$out" -c "./$source" ;;
+    device)
+        mkdir "$out"
+        measured "${nvcc[@]}" -o "$out/cubin" -cubin "./$source"
+        cp ../keep/*.ptx "$out/ptx"
+        ;;
+    host)
+        mkdir "$out"
+        measured "${nvcc[@]}" -fdevice-syntax-only -o "$out/object" -c "./$source"
+        ;;
+    esac
+    if [ "$part" != whole ]; then
+        cp ../keep/*.module_id "$out/module_id"
+        sed -n 's/^# [0-9]* "\([^<].*\)".*/\1/p' ../keep/*.ii >../headers
+    fi
     ;;
 clang)
     for prefix in "${prefixes[@]}"; do command+=("-ffile-prefix-map=$prefix=/toolchain"); done
-    measured clang++ --cuda-path="$cuda" -ffile-compilation-dir=. \
-        "${command[@]}" "${search[@]}" "${flags[@]}" -o "$out" -c "./$source"
+    # Without an id, clang makes one of its arguments.
+    clang=(clang++ --cuda-path="$cuda" -ffile-compilation-dir=. -cuid="$(printf %s "$source" | sha256sum | cut -c 1-16)"
+        "${command[@]}" "${search[@]}" "${flags[@]}")
+    if [ "$part" != whole ]; then
+        # Some flags are for the other parts.
+        clang+=(-Wno-unused-command-line-argument -MD -MF ../dependencies)
+        # Not every release defines it.
+        printf '#ifdef __CUDA_ARCH_LIST__\n#undef __CUDA_ARCH_LIST__\n#define __CUDA_ARCH_LIST__ %s\n#endif\n' \
+            "$archList" >../arch_list.h
+        [ -z "$archList" ] || clang+=(-include ../arch_list.h)
+    fi
+    case $part in
+    whole) measured "${clang[@]}" -o "$out" -c "./$source" ;;
+    device)
+        mkdir "$out"
+        { printf '#!%s\n' "$builder" && cat "$ptxas"; } >../ptxas
+        chmod 755 ../ptxas
+        export KEPT_PTX="$out/ptx" PTXAS="$cuda/bin/ptxas"
+        measured "${clang[@]}" --cuda-device-only --no-gpu-bundle-output --ptxas-path="$PWD/../ptxas" -o "$out/cubin" -c "./$source"
+        ;;
+    host)
+        # Something stands for the device code, so that there is a place for it.
+        printf 'fatbinary' >../fatbinary
+        mkdir "$out"
+        measured "${clang[@]}" --cuda-host-only -Xclang -fcuda-include-gpubinary -Xclang ../fatbinary -o "$out/object" -c "./$source"
+        ;;
+    esac
+    [ "$part" = whole ] || sed 's/[\\ ]\+/\n/g' ../dependencies >../headers
     ;;
 hip)
     for prefix in "${prefixes[@]}"; do command+=("-ffile-prefix-map=$prefix=/toolchain"); done
@@ -75,3 +120,11 @@ metal)
     ;;
 *) fail "no recipe for the driver $driver" ;;
 esac
+
+# Headers that look at the architectures of the whole unit, if this part was told nothing of them.
+if [ "$part" != whole ]; then
+    [ -z "$archList" ] || : >../headers
+    sort -u ../headers | while read -r header; do
+        [ ! -f "$header" ] || ! grep -q __CUDA_ARCH_LIST__ "$header" || printf '%s\n' "${header##*/}"
+    done >"$out/arch_list"
+fi

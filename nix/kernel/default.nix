@@ -44,6 +44,8 @@ in
     system: names:
     let
       all = byName (ofOne ++ on system);
+      # Parts of a unit are compiled like units; what joins them is for Nix to build with what follows.
+      compilations = object: object.parts or [ object ];
       unit = object: {
         derivation = object.drvPath;
         inherit (object) driver source;
@@ -57,7 +59,7 @@ in
       {
         derivation = variant.package.drvPath;
         library = if variant ? library then variant.library.drvPath else null;
-        units = map unit (variant.objects or [ ]);
+        units = map unit (builtins.concatMap compilations (variant.objects or [ ]));
       }
     ) names;
 }

@@ -26,7 +26,8 @@ let
       recipe.compile (
         sources.fresh units.${source}
         // {
-          name = "${name}-${source}.o";
+          name = "${name}-${source}";
+          split = group.split or null;
           inherit (group) driver flags framework;
           inherit include source toolchain;
           registration = if group.namespace == "none" then null else framework.registration;
@@ -98,6 +99,8 @@ let
     toolchain = tools;
     library = "${namespace}.${link.extension}";
     inherit namespace objects shaders;
+    archs = link.archs or [ ];
+    moreArchs = link.moreArchs or false;
     inherit (link)
       driver
       flags

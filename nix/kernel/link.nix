@@ -17,6 +17,9 @@
   # Flags before and libraries after the objects.
   flags,
   libraries,
+  # CUDA architectures that it must hold device code for, and whether it may hold more.
+  archs,
+  moreArchs,
   # The newest version of each symbol family that the library may need, e.g. { GLIBC = "2.28"; }.
   policy,
 }:
@@ -26,6 +29,7 @@ in
 run {
   inherit
     name
+    archs
     library
     namespace
     objects
@@ -37,6 +41,8 @@ run {
     ;
   script = if driver == "apple-clang++" then ./link-macos.sh else ./link.sh;
   namespaceScript = ./namespace.sh;
+  archsScript = if archs == [ ] then "" else ./archs.sh;
+  moreArchs = if moreArchs then "yes" else "";
   metal = if shaders == [ ] then "" else ./metal.sh;
   tools = present [
     toolchain.host.bin

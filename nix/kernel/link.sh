@@ -14,6 +14,11 @@ for dir in "${search[@]}"; do paths+=("-L$dir"); done
     "${libraries[@]}" -Wl,--exclude-libs,ALL
 strip --strip-unneeded "$out/$library"
 
+if [ "${#archs[@]}" -gt 0 ]; then
+    # shellcheck source=nix/kernel/archs.sh
+    . "$archsScript"
+fi
+
 # Symbols that no library of the link defines and nobody else is known to: a loader would fail on them, on the machine of
 # a user. NB: those of libraries with symbol versions carry one here (@); weak ones (w) may stay undefined.
 nm --dynamic --undefined-only --format=posix "$out/$library" | awk '$2 == "U" && $1 !~ /@/ { print $1 }' | sort -u >undefined

@@ -264,16 +264,19 @@ fn architectures(value: &str) -> Option<Vec<String>> {
     if !codes.iter().any(machine) || !codes.iter().all(|code| machine(code) || ptx(code)) {
         return None;
     }
-    Some(architecture(arch, codes.iter().any(ptx)))
+    let (mut flags, kept) = architecture(arch);
+    if codes.iter().any(ptx) {
+        flags.extend(kept);
+    }
+    Some(flags)
 }
 
-/// What makes clang compile for an architecture (`90a`), and keep PTX for it.
-pub fn architecture(sm: &str, ptx: bool) -> Vec<String> {
-    let mut flags = vec![format!("--cuda-gpu-arch=sm_{sm}")];
-    if ptx {
-        flags.push(format!("--cuda-include-ptx=sm_{sm}"));
-    }
-    flags
+/// What makes clang compile for an architecture (`90a`), and what keeps PTX for it.
+pub fn architecture(sm: &str) -> (Vec<String>, Vec<String>) {
+    (
+        vec![format!("--cuda-gpu-arch=sm_{sm}")],
+        vec![format!("--cuda-include-ptx=sm_{sm}")],
+    )
 }
 
 #[cfg(test)]

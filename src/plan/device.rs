@@ -1,7 +1,9 @@
 //! Device code: which GPU architectures a section is compiled for. Not how; those are flags.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
+use super::{Component, Driver, UnitGroup};
 use crate::kernel::{Capability, RocmArch, Section, SectionBackend};
 use crate::matrix::{Row, Table};
 
@@ -65,6 +67,28 @@ pub(super) fn archs(
         ));
     }
     kept
+}
+
+/// The CUDA architectures that a library of some components holds device code for, and whether flags of build.toml ask for
+/// more of them.
+pub(super) fn linked(components: &[Component]) -> (Vec<String>, bool) {
+    let mut archs: BTreeSet<DeviceArch> = BTreeSet::new();
+    let mut more = false;
+    for component in components {
+        let mut groups = component.units.iter();
+        let compiled = |group: &UnitGroup| matches!(group.driver, Driver::Nvcc | Driver::Clang);
+        if groups.any(compiled) {
+            archs.extend(&component.archs);
+            more |= component.more_archs;
+        }
+    }
+    (archs.iter().map(ToString::to_string).collect(), more)
+}
+
+/// Whether flags name architectures.
+pub(super) fn name_archs(flags: &[String]) -> bool {
+    let named = |flag: &String| flag.contains("sm_") || flag.contains("compute_");
+    flags.iter().any(named)
 }
 
 pub(super) fn cuda(list: &[Capability]) -> Vec<DeviceArch> {

@@ -153,19 +153,7 @@ pub fn nvcc(variant: &Variant, row: &Row, asked: &Asked, archs: &[DeviceArch]) -
     if row.torch.is_some() {
         flags.push("-DENABLE_FP8".to_owned());
     }
-    for capability in capabilities(archs) {
-        let sm = capability.sm();
-        flags.extend([
-            "-gencode".to_owned(),
-            format!("arch=compute_{sm},code=sm_{sm}"),
-        ]);
-        if capability.ptx {
-            flags.extend([
-                "-gencode".to_owned(),
-                format!("arch=compute_{sm},code=compute_{sm}"),
-            ]);
-        }
-    }
+    flags.extend(architectures(Driver::Nvcc, archs));
     flags
 }
 
@@ -178,13 +166,35 @@ pub fn clang(variant: &Variant, row: &Row, asked: &Asked, archs: &[DeviceArch]) 
     flags.extend(CLANG.map(str::to_owned));
     flags.push(format!("-std=c++{}", asked.cxx));
     flags.push("--no-cuda-include-ptx=all".to_owned());
-    for capability in capabilities(archs) {
-        flags.extend(clang::architecture(&capability.sm(), capability.ptx));
-    }
+    flags.extend(architectures(Driver::Clang, archs));
     flags
 }
 
-fn capabilities(archs: &[DeviceArch]) -> impl Iterator<Item = &Capability> {
+fn architectures(driver: Driver, archs: &[DeviceArch]) -> impl Iterator<Item = String> {
+    capabilities(archs).flat_map(move |capability| {
+        let (machine, ptx) = architecture(driver, capability);
+        machine.into_iter().chain(ptx)
+    })
+}
+
+/// Flags for an architecture: what makes its machine code, and what keeps PTX, if it is wanted.
+pub fn architecture(driver: Driver, capability: &Capability) -> (Vec<String>, Vec<String>) {
+    let sm = capability.sm();
+    let (machine, ptx) = match driver {
+        Driver::Clang => clang::architecture(&sm),
+        _ => {
+            let gencode = |code: &str| {
+                let value = format!("arch=compute_{sm},code={code}_{sm}");
+                vec!["-gencode".to_owned(), value]
+            };
+            (gencode("sm"), gencode("compute"))
+        }
+    };
+    (machine, if capability.ptx { ptx } else { Vec::new() })
+}
+
+/// The CUDA capabilities among some architectures.
+pub fn capabilities(archs: &[DeviceArch]) -> impl Iterator<Item = &Capability> {
     archs.iter().filter_map(|arch| match arch {
         DeviceArch::Cuda(capability) => Some(capability),
         DeviceArch::Rocm(_) => None,

@@ -9,6 +9,7 @@ mod includes;
 mod metadata;
 mod namespace;
 mod search;
+mod split;
 mod units;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ pub use self::headers::Listing;
 pub use self::metadata::Metadata;
 pub use self::namespace::Namespace;
 pub use self::search::{File, Reach, Search};
+pub use self::split::{ArchPart, Split};
 pub use self::units::{Component, Driver, Objects, UnitGroup};
 
 /// A kernel, resolved.
@@ -102,6 +104,12 @@ pub struct Link {
     pub flags: Vec<String>,
     /// After the objects.
     pub libraries: Vec<String>,
+    /// CUDA architectures that the library must hold device code for; none if none of its units has any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub archs: Vec<String>,
+    /// Whether flags of build.toml ask for architectures beyond these.
+    #[serde(rename = "moreArchs", skip_serializing_if = "std::ops::Not::not")]
+    pub more_archs: bool,
     /// Newest allowed version of each symbol family.
     pub policy: BTreeMap<String, String>,
 }
@@ -211,7 +219,7 @@ fn variant_plan(
         bundle: row.bundle,
         toolchain: row.toolchain.clone(),
         id: id::identity(kernel, row.backend, &components),
-        link: link(row, table),
+        link: link(row, table, &components),
         metadata: metadata::metadata(kernel, row.backend, &components),
         components,
     }
@@ -220,7 +228,7 @@ fn variant_plan(
 /// The libraries of torch are those that its CMake targets put on the link line, less libtorch itself: of a wheel with
 /// CUDA it needs libtorch_cuda, which a CPU kernel must not. A kernel without torch holds its own CUDA runtime, as CMake
 /// links it: no other library of the process is sure to bring one.
-fn link(row: &Row, table: &Table) -> Link {
+fn link(row: &Row, table: &Table, components: &[Component]) -> Link {
     let darwin = row.system.ends_with("-darwin");
     let (framework, toolkit) = match (row.torch.is_some(), row.backend) {
         (true, Backend::Cuda) => (
@@ -251,7 +259,10 @@ fn link(row: &Row, table: &Table) -> Link {
     if !toolkit.is_empty() {
         libraries.push(format!("-l{toolkit}"));
     }
+    let (archs, more_archs) = device::linked(components);
     Link {
+        archs,
+        more_archs,
         extension: match (row.torch.is_some(), darwin) {
             (true, _) => "abi3.so",
             (false, false) => "so",

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::flags::framework_macros;
 use super::headers::Headers;
 use super::includes::{self, Include};
-use super::{Namespace, PlanError};
+use super::{Namespace, PlanError, split};
 use crate::kernel::{Framework, Kernel};
 use crate::matrix::{Matrix, Table};
 
@@ -83,6 +83,8 @@ pub struct Reach {
     pub headers: Vec<String>,
     /// Whether a header of the framework or of Python is, or may be, among them, or what its build defines is used.
     pub framework: bool,
+    /// Whether a header of a library may be among them that looks at all architectures of a unit.
+    pub libraries: bool,
     /// What it and its headers do with the op namespace.
     pub namespace: Namespace,
 }
@@ -195,6 +197,7 @@ fn search(
         let reach = Reach {
             headers,
             framework: nodes().any(|node| node.framework),
+            libraries: nodes().any(|node| node.libraries),
             namespace: nodes()
                 .map(|node| node.text.namespace)
                 .max()
@@ -240,6 +243,8 @@ struct Text {
     namespace: Namespace,
     /// Whether it has the name of a macro that comes with the framework.
     framework: bool,
+    /// Whether it has the name of the macro that lists the architectures of a unit.
+    arch_list: bool,
 }
 
 impl<'a> Files<'a> {
@@ -266,6 +271,7 @@ impl<'a> Files<'a> {
         let words = String::from_utf8_lossy(&bytes);
         let text = Rc::new(Text {
             framework: self.macros.iter().any(|name| words.contains(name)),
+            arch_list: words.contains(split::ARCH_LIST),
             includes: includes::includes(&bytes),
             digest: includes::digest(&bytes),
             // A registration.h of the kernel's own takes the place of the build's.
@@ -333,6 +339,8 @@ struct Node {
     includes: Vec<usize>,
     /// Whether it needs the framework itself.
     framework: bool,
+    /// Whether it includes a library of device code (`split::is_library`).
+    libraries: bool,
     /// Whether an include of it is not to be read.
     computed: bool,
 }
@@ -395,6 +403,7 @@ impl<'a> Graph<'a> {
             text,
             includes: Vec::new(),
             framework: false,
+            libraries: false,
             computed: false,
         });
         self.index.insert(file.to_owned(), new);
@@ -407,6 +416,7 @@ impl<'a> Graph<'a> {
         let Node { path, text, .. } = &self.nodes[node];
         let mut found = Vec::new();
         let (mut framework, mut computed) = (text.framework, false);
+        let mut libraries = text.arch_list;
         for include in &text.includes {
             let (name, own) = match include {
                 Include::Quoted(name) => (name, path.parent()),
@@ -422,7 +432,10 @@ impl<'a> Graph<'a> {
             let place = folders.find_map(|dir| self.files.find(dir, name).transpose());
             match place.transpose()? {
                 Some(place) => found.push(place),
-                None => framework |= is_framework(name),
+                None => {
+                    framework |= is_framework(name);
+                    libraries |= split::is_library(name);
+                }
             }
         }
         if computed || self.opaque.contains(path) {
@@ -434,6 +447,7 @@ impl<'a> Graph<'a> {
         }
         let node = &mut self.nodes[node];
         (node.framework, node.computed) = (framework, computed);
+        node.libraries = libraries;
         Ok(found)
     }
 

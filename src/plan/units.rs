@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::device::DeviceArch;
 use super::flags::{Asked, without_framework};
 use super::search::{Search, folders};
+use super::split::{self, Split};
 use super::{Namespace, VariantPlan, device, flags};
 use crate::kernel::{Backend, Kernel, Language, Section, SectionBackend};
 use crate::matrix::clang;
@@ -30,6 +31,9 @@ pub struct Component {
     /// Architectures of its device code, in order.
     #[serde(skip)]
     pub archs: Vec<DeviceArch>,
+    /// Whether its flags name more of them.
+    #[serde(skip)]
+    pub more_archs: bool,
 }
 
 /// Units that know nothing of the framework's release, and so are the same in several variants.
@@ -80,6 +84,9 @@ pub struct UnitGroup {
     /// Whether they reach headers of the framework or of Python. If they do not, an object serves all releases of it.
     pub framework: bool,
     pub flags: Vec<String>,
+    /// If units are compiled for each architecture apart: what is not in `flags`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<Split>,
     pub sources: Vec<String>,
 }
 
@@ -260,7 +267,7 @@ impl Context<'_> {
         let mut searches = self.searches.iter();
         let search = searches.find(|search| search.include == include);
         let mut headers = BTreeSet::new();
-        let mut groups: BTreeMap<(Driver, Namespace, bool), UnitGroup> = BTreeMap::new();
+        let mut groups: BTreeMap<(Driver, Namespace, bool, bool), UnitGroup> = BTreeMap::new();
         for (source, language) in units {
             let reach = search.and_then(|search| search.reach(source));
             let namespace = reach.map_or(Namespace::None, |reach| reach.namespace);
@@ -269,14 +276,21 @@ impl Context<'_> {
             // torch brings what translates CUDA sources.
             let translated = driver == Driver::Hip && language == Language::Cuda;
             let framework = translated || reach.is_none_or(|reach| reach.framework);
-            let key = (driver, namespace, framework);
+            let mut split = split::split(driver, own.device, &archs);
+            let lists_archs = split.is_some() && reach.is_none_or(|reach| reach.libraries);
+            let key = (driver, namespace, framework, lists_archs);
             let group = groups.entry(key).or_insert_with(|| {
-                let flags = self.flags(driver, framework, own, &archs);
+                if let Some(split) = split.as_mut().filter(|_| lists_archs) {
+                    split.arch_list = Some(split::arch_list(&archs));
+                }
+                let in_flags = if split.is_some() { &[] } else { &archs[..] };
+                let flags = self.flags(driver, framework, own, in_flags);
                 UnitGroup {
                     driver,
                     namespace,
                     framework,
                     flags,
+                    split,
                     sources: Vec::new(),
                 }
             });
@@ -289,6 +303,7 @@ impl Context<'_> {
             units: groups.into_values().collect(),
             shared: Vec::new(),
             archs,
+            more_archs: device::name_archs(own.device),
         }
     }
 

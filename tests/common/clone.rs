@@ -86,7 +86,8 @@ impl Clone {
                  (import {0}/examples/relu/build.nix {{
                    kernelBuilder = import {0}/lib // {{ kernel = {{ variants, ... }}: variants; }};
                  }}));
-               in map (d: {{ inherit (d) name drvPath; }}) (variant.objects ++ [ variant.library variant.package ])"#,
+               compilations = builtins.concatMap (o: o.parts or [ ] ++ [ o ]) variant.objects;
+               in map (d: {{ inherit (d) name drvPath; }}) (compilations ++ [ variant.library variant.package ])"#,
             self.path().display()
         );
         let output = run(Command::new("nix-instantiate").args([

@@ -1,0 +1,271 @@
+//! Which CUDA units are compiled for each architecture apart from the others, so that these compile side by side and a
+//! new one compiles alone. Not how the parts become one object; that is nix/kernel/join.sh.
+//!
+//! A unit is split if it has several architectures and all of `cuda-flags` are flags whose effect does not reach beyond
+//! one architecture ([`fatbinary`]). What text and flags cannot tell, the build finds out: parts that do not fit together
+//! are thrown away, and the unit is compiled whole. docs/benchmarks.md has what splitting costs and gives.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::{DeviceArch, Driver, flags};
+
+/// A unit in parts: a host part, and one of each architecture.
+#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+pub struct Split {
+    pub archs: Vec<ArchPart>,
+    /// Flags of the host part, which hold one architecture.
+    pub host: Vec<String>,
+    /// What fatbinary is told of how to store device code.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fatbinary: Vec<String>,
+    /// What each part is told of the architectures of all of them; nothing if the unit does not look at it, so that a new
+    /// one leaves the others as they are.
+    #[serde(rename = "archList", skip_serializing_if = "Option::is_none")]
+    pub arch_list: Option<String>,
+}
+
+/// The part of one architecture.
+#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+pub struct ArchPart {
+    /// As compilers name it: `90a`.
+    pub sm: String,
+    /// Flags that ask for machine code.
+    pub flags: Vec<String>,
+    /// Flags that ask for PTX beside it; none where none is wanted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ptx: Vec<String>,
+}
+
+/// The parts of units with these flags of their own, or nothing where they stay whole.
+pub(super) fn split(driver: Driver, own: &[String], archs: &[DeviceArch]) -> Option<Split> {
+    if !matches!(driver, Driver::Nvcc | Driver::Clang) {
+        return None;
+    }
+    let fatbinary = fatbinary(driver, own)?;
+    let parts: Vec<ArchPart> = flags::capabilities(archs)
+        .map(|capability| {
+            let (flags, ptx) = flags::architecture(driver, capability);
+            ArchPart {
+                sm: capability.sm(),
+                flags,
+                ptx,
+            }
+        })
+        .collect();
+    let different: BTreeSet<&str> = parts.iter().map(|part| part.sm.as_str()).collect();
+    if different.len() < 2 || different.len() < parts.len() {
+        return None;
+    }
+    // NB: nvcc's host code has the stubs of its last architecture. clang's knows nothing of architectures, so that a new
+    // one need not compile it.
+    let host = match driver {
+        Driver::Nvcc => parts.last(),
+        _ => parts.first(),
+    };
+    Some(Split {
+        host: host.map(|part| part.flags.clone()).unwrap_or_default(),
+        archs: parts,
+        fatbinary,
+        arch_list: None,
+    })
+}
+
+/// What compilers define as `__CUDA_ARCH_LIST__` for a unit that is compiled for all of its architectures at once. CUB and
+/// Thrust name their kernels after it, so that device and host code have to agree.
+pub(super) fn arch_list(archs: &[DeviceArch]) -> String {
+    let numbers: BTreeSet<u32> = flags::capabilities(archs)
+        .map(|capability| capability.major * 100 + capability.minor * 10)
+        .collect();
+    let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    numbers.join(",")
+}
+
+/// The macro that is this list.
+pub(super) const ARCH_LIST: &str = "__CUDA_ARCH_LIST__";
+
+/// Whether a header that is not the kernel's may be one that looks at the list, like `cub/cub.cuh`, or reach one. Those of
+/// C++ and of CUDA itself are in no folder, and none of them does.
+/// NB: nor is what a file includes through a macro. The build notices, and then compiles the unit whole.
+pub(super) fn is_library(name: &str) -> bool {
+    name.contains('/')
+}
+
+/// What the flags of build.toml mean for fatbinary; nothing where one of them is not known to leave each architecture as
+/// it is when it is compiled with others.
+fn fatbinary(driver: Driver, own: &[String]) -> Option<Vec<String>> {
+    let (alone, valued, stored): (&[&str], &[&str], &[&str]) = match driver {
+        Driver::Clang => (&[], &CLANG_VALUED, &["Xcuda-fatbinary"]),
+        _ => (&NVCC_ALONE, &NVCC_VALUED, &["Xfatbin", "fatbin-options"]),
+    };
+    let mut options = Vec::new();
+    let mut rest = own.iter();
+    while let Some(flag) = rest.next() {
+        let body = flag.strip_prefix("--").or_else(|| flag.strip_prefix('-'))?;
+        let (name, attached) = match body.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (body, None),
+        };
+        let mut value = || attached.or_else(|| rest.next().map(String::as_str));
+        if flag.contains(ARCH_LIST) {
+            return None;
+        } else if stored.contains(&name) {
+            options.extend(value()?.split(',').map(str::to_owned));
+        } else if driver == Driver::Nvcc && name == "compress-mode" {
+            options.push(format!("--compress-mode={}", value()?));
+        } else if valued.contains(&name) {
+            value().filter(|value| !value.contains(ARCH_LIST))?;
+        } else if !alone.contains(&body) && (flag.starts_with("--") || !is_common(body)) {
+            return None;
+        }
+    }
+    Some(options)
+}
+
+/// Flags of every compiler, without their dash: macros, folders, warnings, optimisation, the standard, and what is for the
+/// host compiler.
+fn is_common(flag: &str) -> bool {
+    const PREFIXES: [&str; 8] = ["D", "U", "I", "O", "W", "f", "m", "std="];
+    const UNLIKE: [&str; 5] = ["fatbin", "fdevice", "fgpu", "foffload", "fuse"];
+    flag == "w"
+        || PREFIXES.iter().any(|prefix| flag.starts_with(prefix))
+            && !UNLIKE.iter().any(|prefix| flag.starts_with(prefix))
+}
+
+/// nvcc's flags that stand alone, without their dashes.
+const NVCC_ALONE: [&str; 8] = [
+    "disable-warnings",
+    "expt-extended-lambda",
+    "expt-relaxed-constexpr",
+    "extended-lambda",
+    "extra-device-vectorization",
+    "res-usage",
+    "restrict",
+    "use_fast_math",
+];
+
+/// Those that have a value, behind `=` or as the next argument.
+const NVCC_VALUED: [&str; 26] = [
+    "D",
+    "I",
+    "U",
+    "Xcompiler",
+    "Xcudafe",
+    "Xptxas",
+    "compiler-options",
+    "default-stream",
+    "define-macro",
+    "diag-error",
+    "diag-suppress",
+    "diag-warn",
+    "fmad",
+    "ftz",
+    "include-path",
+    "isystem",
+    "maxrregcount",
+    "optimize",
+    "prec-div",
+    "prec-sqrt",
+    "ptxas-options",
+    "std",
+    "system-include",
+    "t",
+    "threads",
+    "undefine-macro",
+];
+
+/// What src/matrix/clang.rs makes of nvcc's, less architectures.
+const CLANG_VALUED: [&str; 7] = [
+    "D",
+    "I",
+    "U",
+    "Xarch_device",
+    "Xarch_host",
+    "Xcuda-ptxas",
+    "isystem",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Capability;
+
+    fn archs(text: &str) -> Vec<DeviceArch> {
+        let parse = |text: &str| text.parse::<Capability>().expect("a capability");
+        text.split(' ').map(parse).map(DeviceArch::Cuda).collect()
+    }
+
+    fn of(driver: Driver, flags: &str, of: &str) -> Option<Split> {
+        let flags: Vec<String> = flags.split_whitespace().map(str::to_owned).collect();
+        split(driver, &flags, &archs(of))
+    }
+
+    #[test]
+    fn several_architectures_are_split() {
+        let parts = of(Driver::Nvcc, "", "8.0 9.0a+PTX").expect("parts");
+        assert_eq!(
+            parts.archs[0].flags,
+            ["-gencode", "arch=compute_80,code=sm_80"]
+        );
+        assert_eq!(parts.archs[0].ptx, [""; 0]);
+        assert_eq!(parts.archs[1].sm, "90a");
+        assert_eq!(
+            parts.archs[1].ptx,
+            ["-gencode", "arch=compute_90a,code=compute_90a"]
+        );
+        assert_eq!(parts.host, parts.archs[1].flags);
+        let parts = of(Driver::Clang, "", "8.0 9.0+PTX").expect("parts");
+        assert_eq!(parts.host, ["--cuda-gpu-arch=sm_80"]);
+        assert_eq!(parts.archs[1].ptx, ["--cuda-include-ptx=sm_90"]);
+
+        for whole in ["9.0", "9.0+PTX", "9.0 9.0+PTX"] {
+            assert_eq!(of(Driver::Nvcc, "", whole), None, "{whole}");
+        }
+        assert_eq!(of(Driver::Gxx, "", "8.0 9.0"), None);
+    }
+
+    /// NB: a flag that is taken for harmless and is not gives other code than the compiler's own.
+    #[test]
+    fn flags_that_reach_beyond_one_architecture_keep_a_unit_whole() {
+        for (flags, fatbinary) in [
+            ("-DX=1 -I dir -O2 -Xcompiler -Wall,-g -std=c++20", ""),
+            ("--use_fast_math --expt-relaxed-constexpr -Xptxas=-v", ""),
+            (
+                "--maxrregcount 64 -t 4 --threads=2 -fno-strict-aliasing",
+                "",
+            ),
+            ("-Xfatbin -compress-all", "-compress-all"),
+            ("--compress-mode=size", "--compress-mode=size"),
+        ] {
+            let parts = of(Driver::Nvcc, flags, "8.0 9.0").expect(flags);
+            assert_eq!(parts.fatbinary.join(" "), fatbinary, "{flags}");
+        }
+        for flags in [
+            "-rdc=true",
+            "-dc",
+            "-G",
+            "-lineinfo",
+            "-gencode arch=compute_86,code=sm_86",
+            "-arch=sm_90",
+            "-fatbin",
+            "-include config.h",
+            "--frobnicate",
+            "csrc/other.cu",
+            "-D__CUDA_ARCH_LIST__=900",
+            "-Xcompiler -U__CUDA_ARCH_LIST__",
+        ] {
+            assert_eq!(of(Driver::Nvcc, flags, "8.0 9.0"), None, "{flags}");
+        }
+        let clang = "-Xarch_device -ffp-contract=off -Xcuda-fatbinary -compress-all";
+        let parts = of(Driver::Clang, clang, "8.0 9.0").expect("parts");
+        assert_eq!(parts.fatbinary, ["-compress-all"]);
+        assert_eq!(of(Driver::Clang, "--cuda-gpu-arch=sm_86", "8.0 9.0"), None);
+    }
+
+    #[test]
+    fn the_list_of_architectures_is_that_of_compilers() {
+        let list = arch_list(&archs("8.0 9.0 9.0a+PTX 12.1"));
+        assert_eq!(list, "800,900,1210");
+    }
+}

@@ -1,0 +1,191 @@
+//! CUDA units that are compiled for each architecture apart, built for real: their objects are those of the compiler's own
+//! run for all architectures, and parts that do not fit together are not used. What is split is tested in src/plan/split.rs.
+
+#[path = "common/fixture.rs"]
+mod fixture;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use kernel_builder::artifact::fatbin;
+use serde::Deserialize;
+
+const NVCC: &str = "torch211-cxx11-cu130-x86_64-linux";
+/// NB: one toolkit of clang's only; each takes 100 MB of downloads.
+const CLANG: &str = "torch27-cxx11-cu126-x86_64-linux";
+
+/// Units of the fixture, and why their parts do not fit together.
+const UNITS: [(&str, &str); 6] = [
+    ("external", ""),
+    ("hidden_list", "looks at __CUDA_ARCH_LIST__"),
+    ("internal", ""),
+    ("library", ""),
+    ("module_id", "sm_90 has the module id _"),
+    ("some", ""),
+];
+
+/// What derivations.nix of the fixture gives.
+#[derive(Deserialize)]
+struct Derivations {
+    objects: Vec<Object>,
+    wrong: String,
+}
+
+#[derive(Deserialize)]
+struct Object {
+    object: String,
+    parts: Vec<String>,
+    whole: String,
+}
+
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn split_units_of_nvcc_are_what_nvcc_makes_of_whole_ones() {
+    for ((unit, why), object) in UNITS.iter().zip(derivations(NVCC).objects) {
+        check(unit, why, &object);
+    }
+}
+
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn split_units_of_clang_are_what_clang_makes_of_whole_ones() {
+    for ((unit, why), object) in UNITS.iter().zip(derivations(CLANG).objects) {
+        // clang has no such id.
+        let why = if *unit == "module_id" { "" } else { why };
+        check(unit, why, &object);
+    }
+}
+
+fn check(unit: &str, why: &str, object: &Object) {
+    assert_eq!(object.parts.len(), 3, "{unit}");
+    let joined = realise(&object.object);
+    let log = run(Command::new("nix-store").args(["--read-log", &object.object]));
+    assert_eq!(
+        log.contains("whole, since its parts"),
+        !why.is_empty(),
+        "{unit}: {log}"
+    );
+    assert!(log.contains(why), "{unit}: {log}");
+    let whole = realise(&object.whole);
+    assert_eq!(stripped(&joined), stripped(&whole), "{unit}");
+    let archs = fatbin::capabilities(&std::fs::read(&joined).expect("an object")).expect("fatbins");
+    let archs: Vec<String> = archs.iter().map(ToString::to_string).collect();
+    assert_eq!(archs, ["8.0+PTX", "9.0"], "{unit}");
+
+    // Nix builds it again and compares.
+    if unit == "internal" {
+        for derivation in object.parts.iter().chain([&object.object]) {
+            run(&mut nix_store(&["--check", derivation]));
+        }
+    }
+}
+
+/// A new architecture compiles itself, and what joins the parts; the host part of nvcc is that of the last one.
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn a_new_architecture_is_compiled_alone() {
+    let compiled = |variant: &str, capabilities: &str| {
+        let kernel = fixture::copy("split");
+        let file = kernel.path().join("build.toml");
+        let text = std::fs::read_to_string(&file).expect("build.toml");
+        let known = "\"8.0+PTX\", \"9.0\"";
+        assert!(text.contains(known));
+        std::fs::write(&file, text.replace(known, capabilities)).expect("written");
+        derivations_of(kernel.path(), variant)
+            .objects
+            .into_iter()
+            .map(|object| object.parts)
+            .collect::<Vec<_>>()
+    };
+    for variant in [NVCC, CLANG] {
+        let before = compiled(variant, "\"8.0+PTX\", \"9.0\"");
+        let after = compiled(variant, "\"8.0+PTX\", \"8.6\", \"9.0\"");
+        for (((unit, _), before), after) in UNITS.iter().zip(before).zip(after) {
+            let new: Vec<&String> = after.iter().filter(|part| !before.contains(part)).collect();
+            // CUB's names hold all of them.
+            let expected = if *unit == "library" { 4 } else { 1 };
+            assert_eq!(new.len(), expected, "{variant} {unit}: {new:?}");
+            assert!(new.iter().any(|part| part.contains("-sm_86.o")), "{new:?}");
+        }
+    }
+}
+
+fn derivations(variant: &str) -> Derivations {
+    derivations_of(fixture::copy("split").path(), variant)
+}
+
+fn derivations_of(kernel: &Path, variant: &str) -> Derivations {
+    let program = env!("CARGO_BIN_EXE_kernel-builder");
+    run(Command::new(program).arg("generate").arg(kernel));
+    let variants = ["--variant", variant];
+    run(Command::new(program)
+        .arg("fetch")
+        .arg(kernel)
+        .args(variants));
+    let expression = format!(
+        "import {}/tests/fixtures/split/derivations.nix {{ build = {}; variant = \"{variant}\"; }}",
+        env!("CARGO_MANIFEST_DIR"),
+        kernel.join("build.nix").display(),
+    );
+    let json = run(Command::new("nix-instantiate")
+        .args(["--eval", "--strict", "--json", "--read-write-mode"])
+        .args(["--expr", &expression]));
+    serde_json::from_str(&json).expect("JSON")
+}
+
+fn nix_store(arguments: &[&str]) -> Command {
+    let mut command = Command::new("nix-store");
+    command.arg("--realise").args(arguments);
+    command.args(["--option", "sandbox", "true"]);
+    command.args(["--option", "substituters", ""]);
+    command
+}
+
+/// Compilers and linkers drop device code without a word: a link that does not find what was asked for fails.
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn a_library_without_the_device_code_that_was_asked_for_is_an_error() {
+    for variant in [NVCC, CLANG] {
+        let output = nix_store(&[&derivations(variant).wrong]).output();
+        let output = output.expect("start nix-store");
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{words}");
+        let lines = [
+            "missing: 9.0a",
+            "not asked for: 8.0 PTX",
+            "not asked for: 9.0",
+            "does not hold the device code that build.toml asks for",
+        ];
+        for line in lines {
+            assert!(words.contains(line), "{words}");
+        }
+    }
+}
+
+/// Builds a derivation and gives where its output lies.
+fn realise(derivation: &str) -> PathBuf {
+    let store = std::env::var("NIX_REMOTE")
+        .expect("`make test` sets NIX_REMOTE: tests have a store of their own");
+    let output = run(&mut nix_store(&[derivation]));
+    PathBuf::from(store + output.trim())
+}
+
+/// An object without what no linker or loader reads, such as names of temporary files.
+fn stripped(object: &Path) -> Vec<u8> {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let target = dir.path().join("stripped.o");
+    run(Command::new("strip")
+        .arg("--strip-unneeded")
+        .arg("-o")
+        .arg(&target)
+        .arg(object));
+    std::fs::read(&target).expect("an object")
+}
+
+/// What a program prints.
+fn run(command: &mut Command) -> String {
+    let output = command.output().expect("start a program");
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{command:?} failed:\n{words}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
