@@ -2,15 +2,47 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-/// Bytes, or nothing where the system does not say: what the machine has to spare, or less where a control group
-/// (version 2) has a limit.
+/// How a version of control groups calls things.
+struct Groups {
+    /// Where the groups are.
+    root: &'static str,
+    /// What is before the path of a group in /proc/self/cgroup, after the hierarchy's number.
+    controller: fn(&str) -> bool,
+    limit: &'static str,
+    taken: &'static str,
+    /// Keys of memory.stat for what the kernel can drop.
+    droppable: [&'static str; 2],
+}
+
+const VERSIONS: [Groups; 2] = [
+    Groups {
+        root: "/sys/fs/cgroup",
+        controller: str::is_empty,
+        limit: "memory.max",
+        taken: "memory.current",
+        droppable: ["inactive_file", "active_file"],
+    },
+    Groups {
+        root: "/sys/fs/cgroup/memory",
+        controller: |names| names.split(',').any(|name| name == "memory"),
+        limit: "memory.limit_in_bytes",
+        taken: "memory.usage_in_bytes",
+        droppable: ["total_inactive_file", "total_active_file"],
+    },
+];
+
+/// Bytes, or nothing where the system does not say: what the machine has to spare, or less where a control group (of
+/// either version) has a limit.
 pub fn available() -> Option<u64> {
     let machine = machine(&std::fs::read_to_string("/proc/meminfo").ok()?)?;
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let left = group(&groups).into_iter().flat_map(|group| {
-        let root = Utf8Path::new("/sys/fs/cgroup");
-        let dirs = group.ancestors().map(|dir| root.join(dir));
-        dirs.filter_map(|dir| left(&dir)).collect::<Vec<_>>()
+    let left = VERSIONS.iter().flat_map(|version| {
+        let group = version.group(&groups).unwrap_or_default();
+        let dirs = group
+            .ancestors()
+            .map(|dir| Utf8Path::new(version.root).join(dir));
+        dirs.filter_map(|dir| version.left(&dir))
+            .collect::<Vec<_>>()
     });
     Some(left.fold(machine, u64::min))
 }
@@ -22,25 +54,30 @@ fn machine(meminfo: &str) -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// The group of this process, relative to the root of all.
-fn group(groups: &str) -> Option<Utf8PathBuf> {
-    let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    Some(path.into())
-}
+impl Groups {
+    /// The group of this process, relative to the root of all.
+    fn group(&self, groups: &str) -> Option<Utf8PathBuf> {
+        groups.lines().find_map(|line| {
+            let (_, line) = line.split_once(':')?;
+            let (controllers, path) = line.split_once(":/")?;
+            (self.controller)(controllers).then(|| path.into())
+        })
+    }
 
-/// What a group's own limit leaves. What the kernel can drop does not count as taken.
-fn left(dir: &Utf8Path) -> Option<u64> {
-    let read = |name| std::fs::read_to_string(dir.join(name)).ok();
-    let number = |name| read(name)?.trim().parse::<u64>().ok();
-    let stat = read("memory.stat").unwrap_or_default();
-    let droppable: u64 = stat
-        .lines()
-        .filter_map(|line| line.split_once(' '))
-        .filter(|(name, _)| ["inactive_file", "active_file"].contains(name))
-        .filter_map(|(_, bytes)| bytes.parse::<u64>().ok())
-        .sum();
-    let taken = number("memory.current")?.saturating_sub(droppable);
-    Some(number("memory.max")?.saturating_sub(taken))
+    /// What a group's own limit leaves. What the kernel can drop does not count as taken.
+    fn left(&self, dir: &Utf8Path) -> Option<u64> {
+        let read = |name| std::fs::read_to_string(dir.join(name)).ok();
+        let number = |name| read(name)?.trim().parse::<u64>().ok();
+        let stat = read("memory.stat").unwrap_or_default();
+        let droppable: u64 = stat
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .filter(|(name, _)| self.droppable.contains(name))
+            .filter_map(|(_, bytes)| bytes.parse::<u64>().ok())
+            .sum();
+        let taken = number(self.taken)?.saturating_sub(droppable);
+        Some(number(self.limit)?.saturating_sub(taken))
+    }
 }
 
 #[cfg(test)]
@@ -52,23 +89,28 @@ mod tests {
         let meminfo = "MemTotal:       24 kB\nMemAvailable:   20 kB\n";
         assert_eq!(machine(meminfo), Some(20 * 1024));
         assert_eq!(machine("MemTotal: 24 kB\n"), None);
-        assert_eq!(group("1:name=x:/a\n0::/b/c\n"), Some("b/c".into()));
-        assert_eq!(group("1:name=x:/a\n"), None);
-        let dir = tempfile::tempdir().expect("a temporary folder");
-        let dir = Utf8Path::from_path(dir.path()).expect("UTF-8");
-        assert_eq!(left(dir), None);
-        for (name, text) in [
-            ("memory.max", "1000\n"),
-            ("memory.current", "700\n"),
-            (
-                "memory.stat",
-                "anon 500\nactive_file 50\ninactive_file 150\n",
-            ),
-        ] {
-            std::fs::write(dir.join(name), text).expect("written");
+        let groups = "4:cpu,memory:/d\n1:name=x:/a\n0::/b/c\n";
+        assert_eq!(VERSIONS[0].group(groups), Some("b/c".into()));
+        assert_eq!(VERSIONS[1].group(groups), Some("d".into()));
+        assert_eq!(VERSIONS[0].group("1:name=x:/a\n"), None);
+        for version in &VERSIONS {
+            let dir = tempfile::tempdir().expect("a temporary folder");
+            let dir = Utf8Path::from_path(dir.path()).expect("UTF-8");
+            assert_eq!(version.left(dir), None);
+            let [inactive, active] = version.droppable;
+            for (name, text) in [
+                (version.limit, "1000\n".to_owned()),
+                (version.taken, "700\n".to_owned()),
+                (
+                    "memory.stat",
+                    format!("anon 500\n{active} 50\n{inactive} 150\n"),
+                ),
+            ] {
+                std::fs::write(dir.join(name), text).expect("written");
+            }
+            assert_eq!(version.left(dir), Some(500));
+            std::fs::write(dir.join(version.limit), "max\n").expect("written");
+            assert_eq!(version.left(dir), None);
         }
-        assert_eq!(left(dir), Some(500));
-        std::fs::write(dir.join("memory.max"), "max\n").expect("written");
-        assert_eq!(left(dir), None);
     }
 }
