@@ -87,6 +87,8 @@ pub struct Reach {
     pub libraries: bool,
     /// What it and its headers do with the op namespace.
     pub namespace: Namespace,
+    /// Size of it and its headers.
+    pub bytes: usize,
 }
 
 /// The files of a component, before it is known for which variants.
@@ -198,6 +200,7 @@ fn search(
             headers,
             framework: nodes().any(|node| node.framework),
             libraries: nodes().any(|node| node.libraries),
+            bytes: nodes().map(|node| node.text.bytes).sum(),
             namespace: nodes()
                 .map(|node| node.text.namespace)
                 .max()
@@ -238,6 +241,7 @@ struct Files<'a> {
 
 /// What counts of a file.
 struct Text {
+    bytes: usize,
     includes: Vec<Include>,
     digest: String,
     namespace: Namespace,
@@ -270,6 +274,7 @@ impl<'a> Files<'a> {
         let bytes = std::fs::read(&path).map_err(|source| PlanError::Read { path, source })?;
         let words = String::from_utf8_lossy(&bytes);
         let text = Rc::new(Text {
+            bytes: bytes.len(),
             framework: self.macros.iter().any(|name| words.contains(name)),
             arch_list: words.contains(split::ARCH_LIST),
             includes: includes::includes(&bytes),

@@ -1,7 +1,7 @@
 //! Which CUDA units are compiled for each architecture apart from the others, so that these compile side by side and a
 //! new one compiles alone. Not how the parts become one object; that is nix/kernel/join.sh.
 //!
-//! A unit is split if it has several architectures and all of `cuda-flags` are flags whose effect does not reach beyond
+//! A unit is split if it has several architectures, is not [light](is_light), and all of `cuda-flags` are flags whose effect does not reach beyond
 //! one architecture ([`fatbinary`]). What text and flags cannot tell, the build finds out: parts that do not fit together
 //! are thrown away, and the unit is compiled whole. docs/benchmarks.md has what splitting costs and gives.
 
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{DeviceArch, Driver, flags};
+use super::{DeviceArch, Driver, Reach, flags};
 
 /// A unit in parts: a host part, and one of each architecture.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
@@ -70,6 +70,15 @@ pub(super) fn split(driver: Driver, own: &[String], archs: &[DeviceArch]) -> Opt
         fatbinary,
         arch_list: None,
     })
+}
+
+/// Below this many bytes, headers of the kernel included, a unit without libraries takes a second or two for each
+/// architecture, most of which each part would spend again (docs/benchmarks.md).
+const LIGHT: usize = 32 << 10;
+
+/// Whether to split a unit costs more than it gives.
+pub(super) fn is_light(reach: &Reach) -> bool {
+    !reach.framework && !reach.libraries && reach.bytes < LIGHT
 }
 
 /// What compilers define as `__CUDA_ARCH_LIST__` for a unit that is compiled for all of its architectures at once. CUB and

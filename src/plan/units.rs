@@ -267,7 +267,8 @@ impl Context<'_> {
         let mut searches = self.searches.iter();
         let search = searches.find(|search| search.include == include);
         let mut headers = BTreeSet::new();
-        let mut groups: BTreeMap<(Driver, Namespace, bool, bool), UnitGroup> = BTreeMap::new();
+        let mut groups: BTreeMap<(Driver, Namespace, bool, bool, bool), UnitGroup> =
+            BTreeMap::new();
         for (source, language) in units {
             let reach = search.and_then(|search| search.reach(source));
             let namespace = reach.map_or(Namespace::None, |reach| reach.namespace);
@@ -276,9 +277,10 @@ impl Context<'_> {
             // torch brings what translates CUDA sources.
             let translated = driver == Driver::Hip && language == Language::Cuda;
             let framework = translated || reach.is_none_or(|reach| reach.framework);
-            let mut split = split::split(driver, own.device, &archs);
+            let light = reach.is_some_and(split::is_light);
+            let mut split = split::split(driver, own.device, &archs).filter(|_| !light);
             let lists_archs = split.is_some() && reach.is_none_or(|reach| reach.libraries);
-            let key = (driver, namespace, framework, lists_archs);
+            let key = (driver, namespace, framework, split.is_some(), lists_archs);
             let group = groups.entry(key).or_insert_with(|| {
                 if let Some(split) = split.as_mut().filter(|_| lists_archs) {
                     split.arch_list = Some(split::arch_list(&archs));
