@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What takes too long for every change, after `make test`: the program as Nix builds it, checks and shells with a whole
-# torch, every pin at its source, a build with little memory (scripts/full-tests.txt), and the oldest and newest variants of examples/relu.
+# torch, every pin at its source, a build with little memory (scripts/full-tests.txt), and the oldest and newest variants
+# of examples/relu.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export NIX_REMOTE=$PWD/target/nix-store
