@@ -79,7 +79,6 @@ struct CudaHeaders {
 #[serde(deny_unknown_fields)]
 struct Other {
     systems: Vec<String>,
-    python: Option<String>,
     #[serde(default)]
     debs: Vec<String>,
     #[serde(default)]
@@ -343,13 +342,8 @@ impl CudaHeaders {
 impl Other {
     fn recipe(&self, system: &str) -> Recipe {
         let debs = self.debs.iter().map(|name| deb(name, system));
-        let wheels = wheels(&self.wheels, &Wanted::Newest).into_iter();
-        let wheels = wheels.map(|wheel| Want {
-            python: self.python.clone(),
-            ..wheel
-        });
         Recipe {
-            archives: debs.chain(wheels).collect(),
+            archives: debs.chain(wheels(&self.wheels, &Wanted::Newest)).collect(),
             required: None,
             trees: self
                 .trees
