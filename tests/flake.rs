@@ -176,38 +176,40 @@ fn checks_load_variants_and_run_their_tests() {
     );
 }
 
-#[test]
-#[ignore = "builds with Nix: run by `make test`"]
-fn shells_have_torch_compilers_and_a_virtual_environment() {
-    let clone = Clone::new();
-    // An extension of a few lines, built in the shell with what it has.
-    let files = [
-        (
-            "setup.py",
-            "from setuptools import setup\nfrom torch.utils.cpp_extension import BuildExtension, CppExtension\n\
-             setup(name='sample', version='1', packages=[], py_modules=[],\n      \
-             ext_modules=[CppExtension('sample_ops', ['sample.cpp'])], cmdclass={'build_ext': BuildExtension})\n",
-        ),
-        (
-            "sample.cpp",
-            "#include <torch/extension.h>\ntorch::Tensor twice(torch::Tensor t) { return t * 2; }\n\
-             PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def(\"twice\", &twice); }\n",
-        ),
-    ];
-    for (name, content) in files {
+/// An extension of a few lines.
+const EXTENSION: [(&str, &str); 2] = [
+    (
+        "setup.py",
+        "from setuptools import setup\nfrom torch.utils.cpp_extension import BuildExtension, CppExtension\n\
+         setup(name='sample', version='1', packages=[], py_modules=[],\n      \
+         ext_modules=[CppExtension('sample_ops', ['sample.cpp'])], cmdclass={'build_ext': BuildExtension})\n",
+    ),
+    (
+        "sample.cpp",
+        "#include <torch/extension.h>\ntorch::Tensor twice(torch::Tensor t) { return t * 2; }\n\
+         PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def(\"twice\", &twice); }\n",
+    ),
+];
+
+/// Builds and loads an extension in a variant's shell with what it has, then runs another line of shell script.
+fn work_in_shell(clone: &Clone, variant: &str, line: &str) {
+    for (name, content) in EXTENSION {
         std::fs::write(clone.relu().join(name), content).expect("write");
     }
-    let script = "\
+    let script = format!(
+        "\
 set -eu
 pip install --quiet --no-build-isolation -e .
 python3 -c 'import torch, sample_ops; assert sample_ops.twice(torch.arange(3)).tolist() == [0, 2, 4]'
 for program in g++ cmake ninja pytest kernels kernel-builder; do command -v $program; done
 echo VENV=$VIRTUAL_ENV LOCAL=$LOCAL_KERNELS
-exit 7";
+{line}
+exit 7"
+    );
     let output = Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
         .arg("devshell")
         .arg(clone.relu())
-        .args(["--variant", CPU, "--", "bash", "-c", script])
+        .args(["--variant", variant, "--", "bash", "-c", &script])
         .output()
         .expect("run");
     let words = text(&output.stdout);
@@ -223,22 +225,32 @@ exit 7";
         root.display()
     );
     assert!(words.contains(&line), "{words}");
+}
 
-    // What Nix itself opens, under each of its names, in a folder with a .venv already.
-    for attribute in [format!(".#devShells.{CPU}"), format!(".#{CPU}")] {
+/// What Nix itself opens, under each of its names, in a folder with a .venv already.
+fn open_with_nix(clone: &Clone, variant: &str, release: &str) {
+    for attribute in [format!(".#devShells.{variant}"), format!(".#{variant}")] {
         let arguments = ["develop", &attribute, "--no-use-registries", "--command"];
         let script =
             "python3 -c 'import torch; print(torch.__version__)'; command -v kernel-builder";
         let output = clone.nix(&[&arguments[..], &["bash", "-c", script]].concat());
         let words = text(&output.stdout);
         let (torch, program) = words.trim().split_once('\n').expect("two lines");
-        assert!(torch.starts_with("2.11.0"), "{torch}");
+        assert!(torch.starts_with(release), "{torch}");
         // It builds kernel-builder when it is called, not before the shell opens.
         let program = text(&clone.nix(&["store", "cat", program]).stdout);
         let attribute = ".#packages.x86_64-linux.kernel-builder.drvPath";
         let tool = text(&clone.nix(&["eval", "--raw", attribute]).stdout);
         assert!(program.contains(&tool), "{tool} in {program}");
     }
+}
+
+#[test]
+#[ignore = "builds with Nix: run by `make full-test`"]
+fn shells_have_torch_compilers_and_a_virtual_environment() {
+    let clone = Clone::new();
+    work_in_shell(&clone, CPU, "[ -z \"${CUDACXX-}\" ]");
+    open_with_nix(&clone, CPU, "2.11.0");
 
     // The test shell has the built variant.
     let test = "import kernels, torch; relu = kernels.get_kernel('kernel-builder/relu', version=1, backend='cpu'); \
@@ -247,6 +259,30 @@ exit 7";
         .arg("testshell")
         .arg(clone.relu())
         .args(["--variant", CPU, "--", "python3", "-c", test]));
+}
+
+/// The compiler of CUDA 12 is clang, since indexes have no nvcc of it.
+#[test]
+#[ignore = "takes a torch with its CUDA whole: run by `make full-test`"]
+fn shells_work_for_the_oldest_and_the_newest_torch() {
+    for (variant, torch, release, line) in [
+        (
+            "torch27-cxx11-cu126-x86_64-linux",
+            "2.7",
+            "2.7.1",
+            "$CUDACXX -std=c++17 --cuda-gpu-arch=sm_80 -c csrc/relu_cuda.cu -o relu_cuda.o",
+        ),
+        (
+            "torch215-cxx11-cpu-x86_64-linux",
+            "2.15",
+            "2.15.0",
+            "[ -z \"${CUDACXX-}\" ]",
+        ),
+    ] {
+        let clone = Clone::of_torch(torch);
+        work_in_shell(&clone, variant, line);
+        open_with_nix(&clone, variant, release);
+    }
 }
 
 #[test]

@@ -240,6 +240,60 @@ fn a_torch_release_is_one_command() {
     }
 }
 
+/// Extras, markers, and what a requirement requires in turn, as pip installs them.
+#[test]
+fn a_whole_torch_is_what_its_wheel_requires() {
+    let world = World::new();
+    let torch = "\"2.7.1\" = []\n";
+    world.edit("nix/pins/families.toml", torch, "\"9.9.0\" = []\n");
+    let pin = &["pin", "torch-9.9.0-nvidia"];
+    let toolkit = "cuda_toolkit-13.9.1-py2.py3-none-any.whl";
+    let metadata = "Requires-Dist: nvidia-cublas==13.9.1.*; sys_platform == 'linux' and extra == 'cublas'\n\
+                    Requires-Dist: nvidia-nvvm; sys_platform == 'win32' and extra == 'cublas'\n\
+                    Requires-Dist: nvidia-curand; extra == 'curand'\nRequires-Dist: sympy\n\n";
+    world.write_wheel(
+        toolkit,
+        &[("cuda_toolkit-13.9.1.dist-info/METADATA", metadata)],
+    );
+    for (project, version, requires) in [
+        (
+            "nvidia_cublas",
+            "13.9.1",
+            "Requires-Dist: nvidia-cuda-crt<13.10\n",
+        ),
+        ("nvidia_cuda_crt", "13.9.1", ""),
+        ("nvidia_cuda_crt", "13.10.0", ""),
+    ] {
+        let file = format!("{project}-{version}-py3-none-manylinux_2_17_x86_64.whl");
+        let member = format!("{project}-{version}.dist-info/METADATA");
+        world.write_wheel(&file, &[(&member, requires)]);
+    }
+    let shown = world.printed(pin, 0);
+    let names: Vec<&str> = shown
+        .lines()
+        .filter_map(|line| line.strip_prefix("  + ")?.split(',').next())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "cuda-toolkit 13.9.1",
+            "nvidia-cublas 13.9.1",
+            "nvidia-cuda-crt 13.9.1"
+        ]
+    );
+
+    // A version for something that nobody requires is a mistake.
+    let wrong = "\"9.9.0\" = [\"nvidia-nvvm==13.9.1\"]\n";
+    world.edit("nix/pins/families.toml", "\"9.9.0\" = []\n", wrong);
+    let output = world.run(pin);
+    assert_eq!(output.status.code(), Some(1));
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        words.contains("nvidia-nvvm==13.9.1: torch==9.9.0 does not"),
+        "{words}"
+    );
+}
+
 /// A hash that is replaced without a word is how a broken mirror, or worse, gets into everybody's builds.
 #[test]
 fn a_changed_hash_is_refused() {

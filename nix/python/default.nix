@@ -1,9 +1,9 @@
 # Pythons that run kernels, by the names of a variant's toolchains. Their pins are families beside those of the
 # toolchains, and only shells and checks need them:
-#   python-3.11-runtime    the interpreter
-#   python-3.11-packages   the `kernels` client, pytest, pip, cmake, ninja, and what torch needs besides NVIDIA's
-#   torch-2.11.0-runtime   torch itself
-#   torch-2.11.0-nvidia    NVIDIA's libraries and Triton, for torch on a GPU
+#   python-3.11-runtime       the interpreter
+#   python-3.11-packages      the `kernels` client, pytest, pip, cmake, ninja, and what torch needs besides NVIDIA's
+#   torch-<release>-runtime   torch itself, of the releases that [whole-torch] of nix/pins/families.toml names
+#   torch-<release>-nvidia    NVIDIA's libraries and Triton, for torch on a GPU
 {
   hostTools,
   pins,

@@ -10,6 +10,7 @@ use super::simple::{self, Listed};
 use super::{Archive, PinError};
 
 const SETTINGS: &str = include_str!("pip_settings.py");
+const REQUIREMENTS: &str = include_str!("pip_requirements.py");
 
 /// pip's indexes, read without pip: parts of wheels and unfinished downloads are what it cannot fetch.
 #[derive(Debug)]
@@ -144,6 +145,16 @@ pub fn download(archive: &Archive, dir: &Utf8Path) -> Result<(), PinError> {
     command.arg(format!("{}=={}", archive.name, archive.version));
     command.env("TMPDIR", dir);
     run(command, &archive.file).map(drop)
+}
+
+/// What pip_requirements.py answers to its one argument.
+///
+/// # Errors
+/// `PinError::Program` where there is no Python, `PinError::Download` where there is no pip or it cannot read a requirement.
+pub fn requirements(question: &str) -> Result<Vec<u8>, PinError> {
+    let mut command = python()?;
+    command.args(["-c", REQUIREMENTS, question]);
+    run(command, "what wheels require")
 }
 
 fn python() -> Result<Command, PinError> {

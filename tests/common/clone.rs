@@ -13,6 +13,11 @@ pub struct Clone {
 
 impl Clone {
     pub fn new() -> Self {
+        Self::of_torch("2.11")
+    }
+
+    /// One whose examples/relu is built for another torch release.
+    pub fn of_torch(version: &str) -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let dir = tempfile::tempdir().expect("a temporary folder");
         let files = run(Command::new("git").current_dir(root).args([
@@ -34,7 +39,7 @@ impl Clone {
             std::fs::copy(root.join(file), target).expect("copy a file");
         }
         let clone = Self { dir };
-        clone.keep_one_torch();
+        clone.keep_one_torch(version);
         for arguments in [
             &["init", "--quiet"][..],
             &["add", "--all"],
@@ -55,11 +60,11 @@ impl Clone {
     }
 
     /// Tests build two variants of examples/relu: those of the torch release that they load it with.
-    fn keep_one_torch(&self) {
+    fn keep_one_torch(&self, version: &str) {
         let path = self.relu().join("build.toml");
         let text = std::fs::read_to_string(&path).expect("an example");
-        let bounds = "[torch]\nminver = \"2.11\"\nmaxver = \"2.11\"";
-        std::fs::write(&path, text.replacen("[torch]", bounds, 1)).expect("write");
+        let bounds = format!("[torch]\nminver = \"{version}\"\nmaxver = \"{version}\"");
+        std::fs::write(&path, text.replacen("[torch]", &bounds, 1)).expect("write");
         run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
             .arg("generate")
             .arg(self.relu()));

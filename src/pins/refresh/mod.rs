@@ -1,6 +1,7 @@
 //! Pins from the indexes: looks up what nix/pins/families.toml asks for and gives the families' files anew, with what
 //! changed. Writes nothing; not the download of what is pinned.
 
+mod closure;
 mod diff;
 mod error;
 pub mod index;
@@ -78,7 +79,14 @@ pub fn refresh(repository: &Repository, request: &Request) -> Result<Vec<Update>
     let spec = Spec::parse(&new_spec)?;
     let table: Table =
         toml::from_str(&new_table).map_err(|error| RefreshError::spec(rows::PATH, error))?;
-    let targets = targets(repository, &spec, &table, request, &added)?;
+    let mut targets = targets(repository, &spec, &table, request, &added)?;
+    for target in &mut targets {
+        if let Some(required) = target.recipe.required.take() {
+            anstream::eprintln!("reading what {} requires", required.by);
+            let wheels = closure::wheels(&index, &target.system, &required)?;
+            target.recipe.archives.extend(wheels);
+        }
+    }
 
     let mut updates = Vec::new();
     for (path, old, new) in [
@@ -192,10 +200,7 @@ fn targets(
         let families = row.families().into_iter();
         families.map(|family| (row.system.clone(), family))
     });
-    let named = spec
-        .named()
-        .map(|(system, family)| (system.to_owned(), family.to_owned()));
-    let all: BTreeSet<(String, String)> = of_rows.chain(named).collect();
+    let all: BTreeSet<(String, String)> = of_rows.chain(spec.named()).collect();
 
     let names: BTreeSet<&str> = all.iter().map(|(_, family)| family.as_str()).collect();
     for family in &request.families {

@@ -22,6 +22,7 @@ pub struct Spec {
     debian: Debian,
     /// Families of which each release is one, by what comes before the release.
     release: BTreeMap<String, Release>,
+    whole_torch: WholeTorch,
     /// Release of cuda-toolkit, by compute.
     pub cuda_toolkit: BTreeMap<String, String>,
     cuda: Vec<Cuda>,
@@ -42,6 +43,17 @@ struct Release {
     python: String,
     name: String,
     take: Vec<Take>,
+}
+
+/// Families that hold a torch which runs: torch-<release>-runtime and torch-<release>-nvidia.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WholeTorch {
+    systems: Vec<String>,
+    python: String,
+    projects: Vec<String>,
+    /// By release, versions of what its requirements leave open.
+    releases: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -94,7 +106,19 @@ struct WrittenSource {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recipe {
     pub archives: Vec<Want>,
+    /// Further archives, which wheels name.
+    pub required: Option<Required>,
     pub trees: Vec<TreeRecipe>,
+}
+
+/// What a wheel requires of some projects, and what these require of each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Required {
+    pub by: Want,
+    /// Patterns of normalized names.
+    pub projects: Vec<String>,
+    /// Versions of what is left open.
+    pub chosen: Vec<Want>,
 }
 
 impl Recipe {
@@ -113,6 +137,16 @@ pub struct Want {
     pub version: Wanted,
     /// The tag of the Python version whose wheel is taken, besides `py3`.
     pub python: Option<String>,
+}
+
+impl std::fmt::Display for Want {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.version {
+            Wanted::Newest => write!(f, "{}", self.name),
+            Wanted::Matching(specifiers) => write!(f, "{}{specifiers}", self.name),
+            Wanted::Toolkit(release) => write!(f, "{} of {CUDA_TOOLKIT} {release}", self.name),
+        }
+    }
 }
 
 /// Which version.
@@ -170,11 +204,19 @@ impl Spec {
     }
 
     /// Families that are named in the file itself, with their systems.
-    pub fn named(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.family.iter().flat_map(|(name, other)| {
+    pub fn named(&self) -> impl Iterator<Item = (String, String)> {
+        let other = self.family.iter().flat_map(|(name, other)| {
             let systems = other.systems.iter();
-            systems.map(|system| (system.as_str(), name.as_str()))
-        })
+            systems.map(move |system| (system.clone(), name.clone()))
+        });
+        let whole = self.whole_torch.systems.iter().flat_map(|system| {
+            let releases = self.whole_torch.releases.keys();
+            let names = releases.flat_map(|release| {
+                ["runtime", "nvidia"].map(|part| format!("torch-{release}-{part}"))
+            });
+            names.map(move |name| (system.clone(), name))
+        });
+        other.chain(whole)
     }
 
     /// What a family of a system is made of; nothing if the file does not say.
@@ -182,6 +224,10 @@ impl Spec {
         if let Some(other) = self.family.get(family) {
             let known = other.systems.iter().any(|known| known == system);
             return known.then(|| other.recipe(system));
+        }
+        if let Some(recipe) = self.whole_torch.recipe(family) {
+            let known = self.whole_torch.systems.iter().any(|known| known == system);
+            return known.then_some(recipe);
         }
         for (project, spec) in &self.release {
             let release = family.strip_prefix(project.as_str());
@@ -202,6 +248,7 @@ impl Spec {
         } else {
             Recipe {
                 archives: wheels(&cuda.wheels, &toolkit),
+                required: None,
                 trees: cuda
                     .trees
                     .iter()
@@ -233,10 +280,44 @@ impl Release {
         };
         Recipe {
             archives: Vec::new(),
+            required: None,
             trees: vec![TreeRecipe {
                 name: self.name.clone(),
                 sources: vec![(want, self.take.clone())],
             }],
+        }
+    }
+}
+
+impl WholeTorch {
+    /// Nothing for names that are none of its families.
+    fn recipe(&self, family: &str) -> Option<Recipe> {
+        let (release, part) = family.strip_prefix("torch-")?.rsplit_once('-')?;
+        let chosen = self.releases.get(release)?;
+        let torch = self.wheel(&format!("torch=={release}"));
+        let mut recipe = Recipe {
+            archives: Vec::new(),
+            required: None,
+            trees: Vec::new(),
+        };
+        match part {
+            "runtime" => recipe.archives.push(torch),
+            "nvidia" => {
+                recipe.required = Some(Required {
+                    by: torch,
+                    projects: self.projects.clone(),
+                    chosen: chosen.iter().map(|chosen| self.wheel(chosen)).collect(),
+                });
+            }
+            _ => return None,
+        }
+        Some(recipe)
+    }
+
+    fn wheel(&self, requirement: &str) -> Want {
+        Want {
+            python: Some(self.python.clone()),
+            ..wheel(requirement, &Wanted::Newest)
         }
     }
 }
@@ -249,6 +330,7 @@ impl CudaHeaders {
         };
         Recipe {
             archives: Vec::new(),
+            required: None,
             trees: wheels(&self.wheels, toolkit)
                 .into_iter()
                 .map(tree)
@@ -262,6 +344,7 @@ impl Other {
         let debs = self.debs.iter().map(|name| deb(name, system));
         Recipe {
             archives: debs.chain(wheels(&self.wheels, &Wanted::Newest)).collect(),
+            required: None,
             trees: self
                 .trees
                 .iter()

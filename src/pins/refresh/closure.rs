@@ -1,0 +1,248 @@
+//! What a wheel requires of some projects, and what these require of each other, as exact versions. Reads their metadata;
+//! does not go back to an older version if newer ones turn out not to fit together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::super::tree::matches;
+use super::super::{Kind, pip};
+use super::RefreshError;
+use super::index::{Index, Pages, Unanswered, each};
+use super::lookup::{files, specifiers};
+use super::spec::{Required, Want, Wanted};
+use super::wheel::{self, normalized};
+use crate::pins::PinError;
+
+/// Rounds after which requirements that still change are taken for a circle.
+const ROUNDS: usize = 20;
+
+/// What is asked of one project, by all that require it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Demand {
+    specifiers: BTreeSet<String>,
+    extras: BTreeSet<String>,
+}
+
+/// By normalized name.
+type Demands = BTreeMap<String, Demand>;
+
+/// A wheel that a demand means.
+#[derive(Clone, Debug)]
+struct Chosen {
+    version: String,
+    url: String,
+}
+
+/// pip_requirements.py's question: which requirements apply on a system.
+#[derive(Serialize)]
+struct Question<'a> {
+    environment: BTreeMap<&'a str, &'a str>,
+    wheels: Vec<Asked<'a>>,
+}
+
+#[derive(Serialize)]
+struct Asked<'a> {
+    requires: &'a [String],
+    extras: &'a BTreeSet<String>,
+}
+
+/// One requirement of its answer.
+#[derive(Deserialize)]
+struct Requirement {
+    name: String,
+    extras: BTreeSet<String>,
+    specifiers: String,
+}
+
+/// The wheels that are required, by name, without the one that requires them.
+///
+/// # Errors
+/// `RefreshError::Unresolved` where no wheel fits, `RefreshError::Unanswered`, those of pip.
+pub fn wheels(index: &Index, system: &str, required: &Required) -> Result<Vec<Want>, RefreshError> {
+    let unresolved = |why: String| RefreshError::Unresolved(vec![why]);
+    let python = required.by.python.as_deref().unwrap_or("py3");
+    let root = normalized(&required.by.name);
+    let start = Demands::from([(root.clone(), demand(&required.by))]);
+
+    let mut pages = Pages::new();
+    let mut metadata: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut demands = start.clone();
+    for _ in 0..ROUNDS {
+        look_up(index, &mut pages, &demands)?;
+        let chosen = choose(&pages, &demands, required, system, python)?;
+        read(index, &mut metadata, &chosen)?;
+        let mut next = start.clone();
+        for requirement in applying(system, python, &demands, &chosen, &metadata)? {
+            let name = normalized(&requirement.name);
+            if required
+                .projects
+                .iter()
+                .any(|pattern| matches(pattern, &name))
+            {
+                let demand = next.entry(name).or_default();
+                demand.extras.extend(requirement.extras);
+                demand.specifiers.insert(requirement.specifiers);
+            }
+        }
+        if next != demands {
+            demands = next;
+            continue;
+        }
+        let unused = required.chosen.iter();
+        let mut unused = unused.filter(|want| !demands.contains_key(&normalized(&want.name)));
+        if let Some(want) = unused.next() {
+            let by = &required.by;
+            return Err(unresolved(format!("{want}: {by} does not require it")));
+        }
+        let wants = chosen.into_iter().filter(|(name, _)| *name != root);
+        let wants = wants.map(|(name, chosen)| Want {
+            kind: Kind::Wheel,
+            name,
+            version: Wanted::Matching(format!("=={}", chosen.version)),
+            python: required.by.python.clone(),
+        });
+        return Ok(wants.collect());
+    }
+    let by = &required.by;
+    Err(unresolved(format!(
+        "{by}: its requirements lead in a circle"
+    )))
+}
+
+fn demand(want: &Want) -> Demand {
+    let specifiers = match &want.version {
+        Wanted::Matching(specifiers) => BTreeSet::from([specifiers.clone()]),
+        Wanted::Newest | Wanted::Toolkit(_) => BTreeSet::new(),
+    };
+    Demand {
+        specifiers,
+        extras: BTreeSet::new(),
+    }
+}
+
+/// Adds the pages of projects that are new.
+fn look_up(index: &Index, pages: &mut Pages, demands: &Demands) -> Result<(), RefreshError> {
+    let new = demands.keys().filter(|name| !pages.contains_key(*name));
+    pages.extend(index.pages(&new.cloned().collect()));
+    let failed = pages.values().filter_map(|page| match page {
+        Err(Unanswered::Failed(why)) => Some(why.clone()),
+        _ => None,
+    });
+    let failed: Vec<String> = failed.collect();
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(RefreshError::Unanswered(failed)),
+    }
+}
+
+/// The newest wheel that fits everything that is asked of its project.
+fn choose(
+    pages: &Pages,
+    demands: &Demands,
+    required: &Required,
+    system: &str,
+    python: &str,
+) -> Result<BTreeMap<String, Chosen>, RefreshError> {
+    let mut chosen = BTreeMap::new();
+    let mut problems = Vec::new();
+    for (name, asked) in demands {
+        let mut asked = asked.specifiers.clone();
+        let by_hand = required.chosen.iter();
+        for want in by_hand.filter(|want| normalized(&want.name) == *name) {
+            asked.extend(demand(want).specifiers);
+        }
+        asked.remove("");
+        let asked = asked.into_iter().collect::<Vec<_>>().join(",");
+        let wheel = specifiers(name, &asked).and_then(|parsed| {
+            let parsed = (!parsed.is_empty()).then_some(&parsed);
+            let wheel = wheel::newest(files(pages, name)?, parsed, system, python);
+            wheel.ok_or_else(|| format!("{name}{asked}: no wheel for {system}"))
+        });
+        match wheel {
+            Ok(wheel) => {
+                let (version, url) = (wheel.version.to_string(), wheel.listed.url.clone());
+                chosen.insert(name.clone(), Chosen { version, url });
+            }
+            Err(why) => problems.push(why),
+        }
+    }
+    match problems.is_empty() {
+        true => Ok(chosen),
+        false => Err(RefreshError::Unresolved(problems)),
+    }
+}
+
+/// Adds the requirements of wheels that are new, as they write them.
+fn read(
+    index: &Index,
+    metadata: &mut BTreeMap<String, Vec<String>>,
+    chosen: &BTreeMap<String, Chosen>,
+) -> Result<(), RefreshError> {
+    let urls = chosen.values().map(|chosen| chosen.url.clone());
+    let new = urls.filter(|url| !metadata.contains_key(url)).collect();
+    for (url, members) in each(&new, |url| index.read(url, &["*.dist-info/METADATA"])) {
+        let failed = |why: String| {
+            let file = url.rsplit('/').next().unwrap_or_default();
+            RefreshError::Unanswered(vec![format!("{file}: {why}")])
+        };
+        let members = members.map_err(failed)?;
+        let text = members.values().next();
+        let text = text.ok_or_else(|| failed("no METADATA in it".to_owned()))?;
+        // An empty line ends the headers.
+        let headers = text.lines().take_while(|line| !line.is_empty());
+        let requires = headers.filter_map(|line| line.strip_prefix("Requires-Dist:"));
+        let requires = requires.map(|requirement| requirement.trim().to_owned());
+        metadata.insert(url.clone(), requires.collect());
+    }
+    Ok(())
+}
+
+/// The requirements of all wheels that apply on a system.
+fn applying(
+    system: &str,
+    python: &str,
+    demands: &Demands,
+    chosen: &BTreeMap<String, Chosen>,
+    metadata: &BTreeMap<String, Vec<String>>,
+) -> Result<Vec<Requirement>, RefreshError> {
+    let (machine, _) = system.split_once('-').unwrap_or((system, ""));
+    // cp311: 3.11
+    let digits = python.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let (major, minor) = digits.split_at(digits.len().min(1));
+    let version = format!("{major}.{minor}");
+    let full = format!("{version}.0");
+    let question = Question {
+        // NB: all that there are (PEP 508), or pip takes those of this machine.
+        environment: [
+            ("implementation_name", "cpython"),
+            ("implementation_version", &full),
+            ("os_name", "posix"),
+            ("platform_machine", machine),
+            ("platform_python_implementation", "CPython"),
+            ("platform_release", ""),
+            ("platform_system", "Linux"),
+            ("platform_version", ""),
+            ("python_full_version", &full),
+            ("python_version", &version),
+            ("sys_platform", "linux"),
+        ]
+        .into(),
+        wheels: chosen
+            .iter()
+            .map(|(name, chosen)| Asked {
+                requires: &metadata[&chosen.url],
+                extras: &demands[name].extras,
+            })
+            .collect(),
+    };
+    let text = serde_json::to_string(&question).unwrap_or_default();
+    let answer = pip::requirements(&text)?;
+    let answer: Vec<Vec<Requirement>> =
+        serde_json::from_slice(&answer).map_err(|error| PinError::Download {
+            name: "what wheels require".to_owned(),
+            why: error.to_string(),
+            help: "look at `python3 -m pip --version`".to_owned(),
+        })?;
+    Ok(answer.into_iter().flatten().collect())
+}
