@@ -72,8 +72,15 @@ fn every_call_form_builds_with_and_without_build_nix() {
     let dir = kernel(&clone, FORMS[2], "path", false);
     let one = format!(".#redistributable.{CPU}");
     nix_in(dir.path(), &["build", &one, "--no-link"]);
-    let shell = format!(".#devShells.{CPU}.drvPath");
-    nix_in(dir.path(), &["eval", "--raw", &shell]);
+    let shell = format!(".#devShells.{CPU}");
+    let arguments = ["develop", &shell, "--no-use-registries", "--command"];
+    nix_in(
+        dir.path(),
+        &[&arguments[..], &["g++", "--version"]].concat(),
+    );
+    nix_in(dir.path(), &["run", ".#build-and-copy"]);
+    let metadata = dir.path().join("build").join(CPU).join("metadata.json");
+    assert!(metadata.exists());
 }
 
 #[test]
