@@ -241,10 +241,14 @@ fn text(steps: &Steps, report: &Report<'_>) -> String {
     if !rows.is_empty() {
         text += &format!("\n{}", columns(&rows));
     }
-    for step in &steps.all {
-        for hint in &step.hints {
-            text += &format!("hint: {}: {hint}\n", step.name);
-        }
+    // Once for all parts of a unit.
+    let hints: BTreeSet<(&str, &str)> = steps
+        .all
+        .iter()
+        .flat_map(|step| step.hints.iter().map(|hint| (step.source(), hint.as_str())))
+        .collect();
+    for (name, hint) in hints {
+        text += &format!("hint: {name}: {hint}\n");
     }
     for missing in &report.unavailable {
         text += &format!("cannot be built: {}: {}\n", missing.name, missing.why);

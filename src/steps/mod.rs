@@ -126,10 +126,31 @@ fn kinds(wanted: &[(&str, &Wanted)]) -> BTreeMap<String, (Kind, String)> {
                 source: unit.source.clone(),
                 driver: unit.driver.clone(),
             };
-            kinds.insert(unit.derivation.clone(), (kind, unit.source.clone()));
+            let name = unit_name(&unit.source, name_of(&unit.derivation));
+            kinds.insert(unit.derivation.clone(), (kind, name));
         }
     }
     kinds
+}
+
+/// "csrc/a.cu", or "csrc/a.cu sm_90" for a part of it: derivations are named after both.
+fn unit_name(source: &str, derivation: &str) -> String {
+    let stem = derivation.strip_suffix(".o").unwrap_or(derivation);
+    let part = stem.rsplit_once(&source.replace('/', "-"));
+    match part.and_then(|(_, part)| part.strip_prefix('-')) {
+        Some(part) => format!("{source} {part}"),
+        None => source.to_owned(),
+    }
+}
+
+impl Step {
+    /// The source that it compiles; its own name where it is no unit.
+    pub fn source(&self) -> &str {
+        match &self.kind {
+            Kind::Unit { source, .. } => source,
+            _ => &self.name,
+        }
+    }
 }
 
 struct Search<'a> {
