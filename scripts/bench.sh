@@ -3,6 +3,7 @@
 # else. BENCH=relu,60,400 BENCH_VARIANTS=8 BENCH_UNITS=light|heavy: see benches/builds/main.rs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/single-user.sh
 export NIX_REMOTE=${NIX_REMOTE:-$PWD/target/nix-store}
 venv=.venv-bench
 [ -e "$venv/.complete" ] || {

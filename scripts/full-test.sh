@@ -4,6 +4,7 @@
 # of examples/relu.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/single-user.sh
 export NIX_REMOTE=$PWD/target/nix-store
 export KERNEL_BUILDER_TEST_VENV=$PWD/.venv
 cargo build --quiet

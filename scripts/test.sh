@@ -4,6 +4,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/lint.sh
 
+. scripts/single-user.sh
+
 # NB: a store of the repository's own: tests never touch the machine's.
 export NIX_REMOTE=$PWD/target/nix-store
 export KERNEL_BUILDER_TEST_VENV=$PWD/.venv
@@ -20,6 +22,7 @@ cargo test --quiet -- --include-ignored "${skip[@]}"
 # The real builds once more with a current Nix, whose store has another schema. Debian's names a /bin/sh for the sandbox
 # that this machine need not have.
 scripts/newer-nix.sh target/nix-2.26
-export PATH=$PWD/target/nix-2.26/bin:$PATH NIX_REMOTE=$PWD/target/nix-store-2.26 NIX_CONFIG='sandbox-paths ='
+export PATH=$PWD/target/nix-2.26/bin:$PATH NIX_REMOTE=$PWD/target/nix-store-2.26 NIX_CONFIG="${NIX_CONFIG-}
+sandbox-paths ="
 target/debug/kernel-builder fetch examples/relu "${variants[@]}"
 cargo test --quiet --test end_to_end -- --include-ignored

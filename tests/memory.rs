@@ -161,7 +161,7 @@ fn heavy_units_wait_for_memory_and_a_killed_build_goes_on() {
     println!("after: {after:?}");
     println!(
         "most memory: {} MB",
-        group.read(group.peak).trim().parse::<u64>().unwrap_or(0) >> 20
+        group.read(group.peak).trim().parse::<u64>().expect("bytes") >> 20
     );
     assert!(before.iter().all(|unit| !after.contains(unit)));
     assert_eq!(before.len() + after.len(), UNITS);

@@ -95,7 +95,10 @@ let
         archList = split.archList or "";
         flags = flags ++ more.flags;
       }
-    );
+    )
+    // {
+      label = what;
+    };
   device = map (arch: {
     inherit (arch) sm;
     ptx = arch ? ptx;

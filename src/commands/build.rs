@@ -8,12 +8,12 @@ use walkdir::WalkDir;
 
 use super::fetch::Purpose;
 use super::prepare::prepare;
-use super::{CommandError, fetch, generate, print, survey};
+use super::{CommandError, count, fetch, generate, print, survey};
 use crate::matrix::Variant;
 use crate::nix::schedule::{Cost, Costs, Unit};
 use crate::nix::{Built, Finished, Limits, Nix, Work, name_of};
 use crate::pins::fetch::{Options, missing};
-use crate::steps::Wanted;
+use crate::steps::{Step, Steps, Wanted};
 
 pub fn run(
     path: &Utf8Path,
@@ -44,8 +44,11 @@ pub fn run(
         print_logs,
     };
     let built = everything(&nix, &variants, &wanted, &limits, offline)?;
+    let finished = built.finished.iter();
+    let derivations: Vec<String> = finished.map(|own| own.derivation.clone()).collect();
+    let graph = survey::graph(&nix, &variants, &wanted, &derivations)?;
     // Only what `kernel-builder plan` says depends on it.
-    if let Err(error) = survey::remember(&nix, &prepared, &variants, &wanted, &built) {
+    if let Err(error) = survey::remember(&nix, &prepared, &graph, &built) {
         anstream::eprintln!("note: what was built is not recorded: {error}");
     }
 
@@ -64,7 +67,7 @@ pub fn run(
         rows.push([variant.name.clone(), result, time, size]);
     }
     print(&table(&rows))?;
-    for line in slowest(&built, &variants, &wanted) {
+    for line in slowest(&built, graph.steps) {
         anstream::eprintln!("{line}");
     }
     anstream::eprintln!("{} in {:.1} s", output, start.elapsed().as_secs_f64());
@@ -230,84 +233,83 @@ fn work(
 ) -> Result<Work, CommandError> {
     let planned: BTreeSet<&str> = planned.iter().map(String::as_str).collect();
     let mut units = BTreeMap::new();
-    if !nix.has_builders() {
-        for unit in wanted.iter().flat_map(|wanted| &wanted.units) {
-            if planned.contains(unit.derivation.as_str()) {
-                let cost = costs.of(&unit.derivation, &unit.driver);
-                units.insert(unit.derivation.clone(), cost);
-            }
+    let mut add = |derivation: &String, driver: Option<&str>, needs: &[String]| {
+        if planned.contains(derivation.as_str()) && !nix.has_builders() {
+            let unit = Unit {
+                derivation: derivation.clone(),
+                cost: costs.of(derivation, driver),
+                needs: needs.to_vec(),
+            };
+            units.insert(derivation.clone(), unit);
         }
+    };
+    let mut roots = Vec::new();
+    for wanted in wanted {
+        for unit in &wanted.units {
+            add(&unit.derivation, Some(&unit.driver), &[]);
+        }
+        // NB: where parts do not fit together, it compiles, and then takes memory.
+        for join in &wanted.joins {
+            add(&join.derivation, None, &join.parts);
+        }
+        let needs = wanted.units.iter().map(|unit| unit.derivation.clone());
+        let joins = wanted.joins.iter().map(|join| join.derivation.clone());
+        roots.push((wanted.derivation.clone(), needs.chain(joins).collect()));
     }
     let derivations: Vec<String> = units.keys().cloned().collect();
     let mut first = nix.needed_by(&derivations)?;
-    first.retain(|derivation| planned.contains(derivation.as_str()));
-    let units = units.into_iter();
-    let of = |wanted: &Wanted| {
-        wanted
-            .units
-            .iter()
-            .map(|unit| unit.derivation.clone())
-            .collect()
-    };
+    first.retain(|own| planned.contains(own.as_str()) && !units.contains_key(own));
     Ok(Work {
         first,
-        units: units
-            .map(|(derivation, cost)| Unit { derivation, cost })
-            .collect(),
-        wanted: wanted
-            .iter()
-            .map(|wanted| (wanted.derivation.clone(), of(wanted)))
-            .collect(),
+        units: units.into_values().collect(),
+        wanted: roots,
         count: planned.len(),
     })
 }
 
-/// What took longest: the compilations with the most time and memory, and the longest chain of
-/// steps of one variant, which no number of cores would have done side by side.
-fn slowest(built: &Built, variants: &[&Variant], wanted: &[Wanted]) -> Vec<String> {
+/// What took longest: the compilations with the most time and memory, and the longest chain of steps, which no number of
+/// cores would have done side by side. `steps` are those of all variants; nothing if nothing was compiled.
+fn slowest(built: &Built, mut steps: Steps) -> Vec<String> {
     const SHOWN: usize = 3;
-    let mut units: Vec<_> = built
-        .finished
+    let finished = built.finished.iter();
+    let finished: BTreeMap<&str, &Finished> =
+        finished.map(|own| (own.derivation.as_str(), own)).collect();
+    for step in &mut steps.all {
+        step.seconds = finished
+            .get(step.derivation.as_str())
+            .map(|own| own.seconds);
+    }
+    let mut units: Vec<(&Step, &Finished, u64)> = steps
+        .all
         .iter()
-        .filter_map(|finished| Some((finished, finished.peak?)))
-        .collect();
-    units.sort_by(|(a, _), (b, _)| b.seconds.total_cmp(&a.seconds));
-    let mut lines: Vec<String> = units
-        .iter()
-        .take(SHOWN)
-        .map(|(finished, peak)| {
-            let (name, seconds) = (name_of(&finished.derivation), finished.seconds);
-            format!("  {name}: {seconds:.1} s, {:.0} MB", *peak as f64 / 1e6)
+        .filter_map(|step| {
+            let finished = finished.get(step.derivation.as_str())?;
+            Some((step, *finished, finished.peak?))
         })
         .collect();
-    if units.len() > SHOWN {
-        lines.push(format!("  and {} more units", units.len() - SHOWN));
+    if units.is_empty() {
+        return Vec::new();
     }
-    if !lines.is_empty() {
-        lines.insert(0, "slowest units:".to_owned());
-    }
-    let seconds = |wanted: &dyn Fn(&Finished) -> bool| {
-        let wanted = built.finished.iter().filter(|finished| wanted(finished));
-        wanted.map(|finished| finished.seconds).collect::<Vec<_>>()
-    };
-    let paths = variants.iter().zip(wanted).map(|(variant, wanted)| {
-        let own = |finished: &Finished| {
-            wanted
-                .units
-                .iter()
-                .any(|unit| unit.derivation == finished.derivation)
-        };
-        let after = |finished: &Finished| name_of(&finished.derivation).contains(&variant.name);
-        let unit = seconds(&own).into_iter().fold(0.0, f64::max);
-        (unit, seconds(&after).into_iter().sum::<f64>())
-    });
-    let longest = paths.max_by(|(a, b), (c, d)| (a + b).total_cmp(&(c + d)));
-    if let Some((unit, after)) = longest.filter(|_| !lines.is_empty()) {
-        let total = unit + after;
+    units.sort_by(|(_, a, _), (_, b, _)| b.seconds.total_cmp(&a.seconds));
+    let mut lines = vec!["slowest units:".to_owned()];
+    for (step, finished, peak) in units.iter().take(SHOWN) {
+        let (title, seconds) = (step.title(), finished.seconds);
         lines.push(format!(
-            "critical path: {total:.1} s ({unit:.1} s to compile, {after:.1} s to link and package)"
+            "  {title}: {seconds:.1} s, {:.0} MB",
+            *peak as f64 / 1e6
         ));
     }
+    if units.len() > SHOWN {
+        lines.push(format!("  and {} more", count(units.len() - SHOWN, "unit")));
+    }
+    let path = steps.critical_path();
+    let names = path.steps.iter().filter_map(|own| steps.step(own));
+    let names: Vec<&str> = names.map(|step| &*step.name).collect();
+    lines.push(format!(
+        "critical path: {:.1} s: {}",
+        path.seconds,
+        names.join(" → ")
+    ));
     lines
 }
 

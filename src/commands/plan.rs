@@ -82,12 +82,13 @@ struct Total {
 impl<'a> Step<'a> {
     pub fn new(step: &'a steps::Step) -> Self {
         let (source, driver) = match &step.kind {
-            Kind::Unit { source, driver } => (Some(&**source), Some(&**driver)),
+            Kind::Unit { source, driver, .. } => (Some(&**source), Some(&**driver)),
+            Kind::Join { source } => (Some(&**source), None),
             _ => (None, None),
         };
         Self {
             derivation: &step.derivation,
-            kind: kind(&step.kind),
+            kind: step.kind.name(),
             name: &step.name,
             source,
             driver,
@@ -125,15 +126,6 @@ pub fn run(path: &Utf8Path, names: &[String], json: bool) -> Result<(), CommandE
 pub fn print_json(value: &impl Serialize) -> Result<(), CommandError> {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     print(&(text + "\n"))
-}
-
-fn kind(kind: &Kind) -> &'static str {
-    match kind {
-        Kind::Toolchain => "toolchain",
-        Kind::Unit { .. } => "unit",
-        Kind::Library => "library",
-        Kind::Package => "package",
-    }
 }
 
 fn state(state: State) -> &'static str {
@@ -212,7 +204,7 @@ fn text(steps: &Steps, report: &Report<'_>) -> String {
     let mut groups: BTreeMap<(&str, &[String]), Vec<&steps::Step>> = BTreeMap::new();
     let mut order = Vec::new();
     for step in steps.to_build() {
-        let key = (kind(&step.kind), &*step.reasons);
+        let key = (step.kind.name(), &*step.reasons);
         let group = groups.entry(key).or_default();
         if group.is_empty() {
             order.push(key);

@@ -9,6 +9,7 @@ use super::prepare::{Prepared, system};
 use super::{CommandError, fetch};
 use crate::emit;
 use crate::matrix::Variant;
+use crate::nix::derivation::Derivation;
 use crate::nix::schedule::{Cost, Costs};
 use crate::nix::{Built, Nix};
 use crate::pins::cache;
@@ -72,6 +73,33 @@ pub fn costs() -> Costs {
     Costs::open(&cache::dir().join("costs.json"))
 }
 
+/// What variants need.
+pub struct Graph<'a> {
+    /// The variants by name.
+    pub wanted: Vec<(&'a str, &'a Wanted)>,
+    /// All that they need, by path.
+    pub derivations: BTreeMap<String, Derivation>,
+    pub steps: Steps,
+}
+
+/// The graph of what Nix says of some variants. `to_build` are the derivations that count as such.
+pub fn graph<'a>(
+    nix: &Nix,
+    variants: &'a [&Variant],
+    wanted: &'a [Wanted],
+    to_build: &[String],
+) -> Result<Graph<'a>, CommandError> {
+    let names = variants.iter().map(|variant| &*variant.name);
+    let roots: Vec<String> = wanted.iter().map(|own| own.derivation.clone()).collect();
+    let wanted: Vec<(&str, &Wanted)> = names.zip(wanted).collect();
+    let derivations = nix.derivations(&roots)?;
+    Ok(Graph {
+        steps: Steps::find(&derivations, &wanted, to_build),
+        wanted,
+        derivations,
+    })
+}
+
 /// The steps of some variants, with why they are to be done. Nothing is built or fetched, and the kernel's folder stays as
 /// it is.
 pub fn survey(
@@ -80,13 +108,12 @@ pub fn survey(
     variants: &[&Variant],
 ) -> Result<Steps, CommandError> {
     let wanted = look(nix, prepared, variants)?;
-    let wanted: Vec<(&str, &Wanted)> = names(variants).zip(&wanted).collect();
-    let roots: Vec<String> = wanted
-        .iter()
-        .map(|(_, own)| own.derivation.clone())
-        .collect();
-    let derivations = nix.derivations(&roots)?;
-    let mut steps = Steps::find(&derivations, &wanted, &nix.to_build(&roots)?);
+    let roots: Vec<String> = wanted.iter().map(|own| own.derivation.clone()).collect();
+    let Graph {
+        wanted,
+        derivations,
+        mut steps,
+    } = graph(nix, variants, &wanted, &nix.to_build(&roots)?)?;
     steps.estimate(&costs());
 
     let root = root(prepared)?;
@@ -128,10 +155,6 @@ pub fn survey(
     Ok(steps)
 }
 
-fn names<'a>(variants: &'a [&Variant]) -> impl Iterator<Item = &'a str> {
-    variants.iter().map(|variant| &*variant.name)
-}
-
 /// The id of a build, from the attributes of its package.
 fn id(attributes: &serde_json::Map<String, serde_json::Value>) -> &str {
     let id = attributes.get("namespace").and_then(|id| id.as_str());
@@ -142,17 +165,14 @@ fn id(attributes: &serde_json::Map<String, serde_json::Value>) -> &str {
 pub fn remember(
     nix: &Nix,
     prepared: &Prepared,
-    variants: &[&Variant],
-    wanted: &[Wanted],
+    graph: &Graph<'_>,
     built: &Built,
 ) -> Result<(), CommandError> {
-    let wanted: Vec<(&str, &Wanted)> = names(variants).zip(wanted).collect();
-    let roots: Vec<String> = wanted
-        .iter()
-        .map(|(_, own)| own.derivation.clone())
-        .collect();
-    let derivations = nix.derivations(&roots)?;
-    let steps = Steps::find(&derivations, &wanted, &[]);
+    let Graph {
+        wanted,
+        derivations,
+        steps,
+    } = graph;
     let outputs = steps
         .all
         .iter()

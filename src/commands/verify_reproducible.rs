@@ -4,11 +4,12 @@
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::prepare::prepare;
-use super::{CommandError, build, count, print, survey};
+use super::survey::{self, Graph};
+use super::{CommandError, build, count, print};
 use crate::artifact::sections::{StorePath, first_difference, store_paths};
-use crate::nix::schedule::{Cost, Costs, Unit};
+use crate::nix::schedule::{Costs, Unit};
 use crate::nix::{Limits, Nix, Rebuilt};
-use crate::steps::{Kind, Step, Steps, Wanted};
+use crate::steps::{Kind, Step};
 
 pub fn run(
     path: &Utf8Path,
@@ -28,17 +29,10 @@ pub fn run(
     let wanted = survey::look(&nix, &prepared, &variants)?;
     let built = build::everything(&nix, &variants, &wanted, &limits, false)?;
     build::report_failures(&nix, &built, false)?;
-    let wanted: Vec<(&str, &Wanted)> = variants
-        .iter()
-        .map(|variant| &*variant.name)
-        .zip(&wanted)
-        .collect();
-    let roots: Vec<String> = wanted
-        .iter()
-        .map(|(_, own)| own.derivation.clone())
-        .collect();
-    let derivations = nix.derivations(&roots)?;
-    let mut steps = Steps::find(&derivations, &wanted, &[]).all;
+    let Graph {
+        derivations, steps, ..
+    } = survey::graph(&nix, &variants, &wanted, &[])?;
+    let mut steps = steps.all;
     steps.retain(|step| step.kind != Kind::Toolchain);
     if !built.errors.is_empty() {
         // Nix may have refused a package for what is in an object.
@@ -47,7 +41,7 @@ pub fn run(
             .map(|step| named_paths(step, &store, &derivations[&step.derivation].output))
             .collect::<Result<_, _>>()?;
         print(&text.concat())?;
-        let failed = wanted.iter().map(|(_, own)| nix.output_of(&own.derivation));
+        let failed = wanted.iter().map(|own| nix.output_of(&own.derivation));
         let failed = failed.collect::<Result<Vec<_>, _>>()?;
         return Err(CommandError::Build {
             failed: failed.iter().filter(|output| output.is_none()).count(),
@@ -72,7 +66,7 @@ pub fn run(
                 differs(step, &first, &second)?
             }
             Some(Rebuilt::Failed) | None => {
-                format!("{}: failed when it was built again\n", title(step))
+                format!("{}: failed when it was built again\n", step.title())
             }
         };
         let found = differs + &named_paths(step, &store, output)?;
@@ -97,24 +91,16 @@ pub fn run(
     ))
 }
 
-/// A step as something to be scheduled; links and packages need next to nothing.
+/// A step as something to be scheduled. What it needs is there.
 fn unit(step: &Step, costs: &Costs) -> Unit {
-    let cost = match &step.kind {
-        Kind::Unit { driver, .. } => costs.of(&step.derivation, driver),
-        _ => Cost {
-            bytes: 256 << 20,
-            seconds: 1.0,
-        },
+    let driver = match &step.kind {
+        Kind::Unit { driver, .. } => Some(&**driver),
+        _ => None,
     };
-    let derivation = step.derivation.clone();
-    Unit { derivation, cost }
-}
-
-/// A step in words; many variants may have a unit of the same source.
-fn title(step: &Step) -> String {
-    match (&step.kind, step.variants.first()) {
-        (Kind::Unit { .. }, Some(variant)) => format!("{} ({variant})", step.name),
-        _ => step.name.clone(),
+    Unit {
+        derivation: step.derivation.clone(),
+        cost: costs.of(&step.derivation, driver),
+        needs: Vec::new(),
     }
 }
 
@@ -123,7 +109,7 @@ fn differs(step: &Step, first: &Utf8Path, second: &Utf8Path) -> Result<String, C
     let place = first_difference(first, second).map_err(reading(second))?;
     // Nix has compared them, so there is one.
     let place = place.map_or_else(String::new, |place| format!(" in {place}"));
-    let title = title(step);
+    let title = step.title();
     Ok(format!("{title}: differs{place}\n  {first}\n  {second}\n"))
 }
 
@@ -131,13 +117,13 @@ fn differs(step: &Step, first: &Utf8Path, second: &Utf8Path) -> Result<String, C
 fn named_paths(step: &Step, store: &Utf8Path, output: &str) -> Result<String, CommandError> {
     let (place, name) = output.rsplit_once('/').unwrap_or(("", output));
     let object = store.join(name);
-    if !matches!(step.kind, Kind::Unit { .. }) || !object.exists() {
+    if !matches!(step.kind, Kind::Unit { .. } | Kind::Join { .. }) || !object.exists() {
         return Ok(String::new());
     }
     let content = std::fs::read(&object).map_err(reading(&object))?;
     // NB: builds see the store at the place that is part of every path, wherever it lies.
     let paths = store_paths(&content, place);
-    let (paths, title) = (paths.iter(), title(step));
+    let (paths, title) = (paths.iter(), step.title());
     let line = |path: &StorePath| format!("{title}: {} holds {}\n", path.section, path.path);
     Ok(paths.map(line).collect())
 }

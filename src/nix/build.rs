@@ -192,16 +192,19 @@ impl<'a> Build<'a> {
                 continue;
             };
             let (_, unit, alone) = running.swap_remove(at);
-            queue.ended(&unit);
             if !status.success() && !alone && self.out_of_memory(&unit) {
                 let name = name_of(&unit.derivation);
                 self.progress
                     .print(&format!("{name} ran out of memory: it will run alone"));
                 self.built.errors.truncate(errors);
                 queue.again_alone(unit);
-            } else {
-                ended.push((unit.derivation, status));
+                continue;
             }
+            match status.success() {
+                true => queue.built(&unit),
+                false => queue.failed(&unit),
+            }
+            ended.push((unit.derivation, status));
         }
     }
 
@@ -266,7 +269,7 @@ impl<'a> Build<'a> {
             }
         }
         command
-            .args(self.nix.caches())
+            .args(self.nix.options())
             .args(derivations)
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -6,8 +6,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 struct Groups {
     /// Where the groups are.
     root: &'static str,
-    /// What is before the path of a group in /proc/self/cgroup, after the hierarchy's number.
-    controller: fn(&str) -> bool,
+    /// Whether groups limit memory in the hierarchy of these controllers (second field of /proc/self/cgroup).
+    limits: fn(&str) -> bool,
     limit: &'static str,
     taken: &'static str,
     /// Keys of memory.stat for what the kernel can drop.
@@ -17,14 +17,14 @@ struct Groups {
 const VERSIONS: [Groups; 2] = [
     Groups {
         root: "/sys/fs/cgroup",
-        controller: str::is_empty,
+        limits: str::is_empty,
         limit: "memory.max",
         taken: "memory.current",
         droppable: ["inactive_file", "active_file"],
     },
     Groups {
         root: "/sys/fs/cgroup/memory",
-        controller: |names| names.split(',').any(|name| name == "memory"),
+        limits: |names| names.split(',').any(|name| name == "memory"),
         limit: "memory.limit_in_bytes",
         taken: "memory.usage_in_bytes",
         droppable: ["total_inactive_file", "total_active_file"],
@@ -60,7 +60,7 @@ impl Groups {
         groups.lines().find_map(|line| {
             let (_, line) = line.split_once(':')?;
             let (controllers, path) = line.split_once(":/")?;
-            (self.controller)(controllers).then(|| path.into())
+            (self.limits)(controllers).then(|| path.into())
         })
     }
 

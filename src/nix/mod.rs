@@ -72,6 +72,8 @@ pub struct Nix {
     substituters: Option<String>,
     /// Whether it is configured to build on other machines too.
     builders: bool,
+    /// Whether it has no users to run builds as, so that root has to do it itself.
+    single_user: bool,
 }
 
 impl Nix {
@@ -87,8 +89,10 @@ impl Nix {
             nix: find("nix")?,
             substituters: None,
             builders: false,
+            single_user: false,
         };
         if let Some(settings) = nix.settings() {
+            nix.single_user = lacks_build_users(&settings);
             nix.substituters = configured_caches(&settings);
             nix.builders = has_builders(&settings);
         }
@@ -106,10 +110,16 @@ impl Nix {
         serde_json::from_slice(&output.stdout).ok()
     }
 
-    /// The option that names the binary caches to ask.
-    fn caches(&self) -> Vec<&str> {
-        let caches = self.substituters.as_deref();
-        caches.map_or_else(Vec::new, |caches| vec!["--option", "substituters", caches])
+    /// What every Nix is told: the binary caches to ask, and to build as root where nobody else can.
+    fn options(&self) -> Vec<&str> {
+        let mut options = Vec::new();
+        if let Some(caches) = &self.substituters {
+            options.extend(["--option", "substituters", caches]);
+        }
+        if self.single_user {
+            options.extend(["--option", "build-users-group", ""]);
+        }
+        options
     }
 
     /// Evaluates a function of a file and returns its result as JSON. `arguments` are strings by name. Derivations whose
@@ -161,7 +171,7 @@ impl Nix {
         // Where Nix looks for an interactive bash: not in nixpkgs, not in a registry on the network.
         let registry = library.join("nix/shell/registry.json");
         nix.args(["--option", "flake-registry", registry.as_str()]);
-        nix.args(self.caches());
+        nix.args(self.options());
         nix.arg("develop");
         // A checkout (KERNEL_BUILDER_LIBRARY) is another flake: the bash of the PATH will do.
         if !library.join("Cargo.toml").exists() {
@@ -366,7 +376,7 @@ impl Nix {
     }
 
     fn run(&self, mut command: Command, program: &'static str) -> Result<Output, NixError> {
-        command.args(self.caches()).stdin(Stdio::null());
+        command.args(self.options()).stdin(Stdio::null());
         command
             .output()
             .map_err(|source| NixError::Start { program, source })
@@ -395,6 +405,16 @@ fn has_builders(settings: &serde_json::Value) -> bool {
             lines.any(|line| !line.is_empty() && !line.starts_with('#'))
         }
         None => !part.is_empty(),
+    })
+}
+
+/// Root's Nix builds as the users of a group. Containers and Debian's nix-bin alone have none, and Nix then builds nothing.
+fn lacks_build_users(settings: &serde_json::Value) -> bool {
+    const NOT_FOUND: i32 = 2;
+    let group = settings["build-users-group"]["value"].as_str();
+    group.is_some_and(|group| {
+        let found = Command::new("getent").args(["group", group]).output();
+        !group.is_empty() && found.is_ok_and(|found| found.status.code() == Some(NOT_FOUND))
     })
 }
 

@@ -1,6 +1,6 @@
 //! Which compilation starts when: the longest first, as many as cores and memory allow. Not how one is run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
@@ -15,11 +15,13 @@ pub struct Cost {
     pub seconds: f64,
 }
 
-/// A compilation that is to be done.
+/// A compilation that is to be done, or what joins some.
 #[derive(Clone, Debug)]
 pub struct Unit {
     pub derivation: String,
     pub cost: Cost,
+    /// Derivations of units that come before it.
+    pub needs: Vec<String>,
 }
 
 /// Compilations that wait and run.
@@ -30,6 +32,8 @@ pub struct Queue {
     running: BTreeMap<String, u64>,
     /// To be run with nothing beside them.
     alone: Vec<Unit>,
+    /// All that wait, run, or are to run again.
+    unfinished: BTreeSet<String>,
     alone_runs: bool,
     jobs: usize,
 }
@@ -39,6 +43,7 @@ impl Queue {
     pub fn new(mut units: Vec<Unit>, jobs: usize) -> Self {
         units.sort_by(|a, b| a.cost.seconds.total_cmp(&b.cost.seconds));
         Self {
+            unfinished: units.iter().map(|unit| unit.derivation.clone()).collect(),
             waiting: units,
             running: BTreeMap::new(),
             alone: Vec::new(),
@@ -53,15 +58,17 @@ impl Queue {
         if self.alone_runs || self.running.len() >= self.jobs {
             return None;
         }
-        let at = if self.running.is_empty() {
-            self.waiting.len().checked_sub(1)
-        } else {
-            let fits = |unit: &Unit| available.is_none_or(|bytes| unit.cost.bytes <= bytes);
-            self.waiting.iter().rposition(fits)
+        let ready = |unit: &Unit| {
+            unit.needs
+                .iter()
+                .all(|needed| !self.unfinished.contains(needed))
         };
-        let unit = match at {
+        let idle = self.running.is_empty();
+        let fits = |unit: &Unit| idle || available.is_none_or(|bytes| unit.cost.bytes <= bytes);
+        let mut waiting = self.waiting.iter();
+        let unit = match waiting.rposition(|unit| ready(unit) && fits(unit)) {
             Some(at) => self.waiting.remove(at),
-            None if self.running.is_empty() => {
+            None if idle => {
                 let unit = self.alone.pop()?;
                 self.alone_runs = true;
                 unit
@@ -83,15 +90,28 @@ impl Queue {
         self.alone_runs
     }
 
-    /// One has ended.
-    pub fn ended(&mut self, unit: &Unit) {
-        self.running.remove(&unit.derivation);
-        self.alone_runs = false;
+    /// One was built.
+    pub fn built(&mut self, unit: &Unit) {
+        self.stopped(unit);
+        self.unfinished.remove(&unit.derivation);
+    }
+
+    /// One failed: those that need it will not run.
+    pub fn failed(&mut self, unit: &Unit) {
+        self.built(unit);
+        let needs = |other: &Unit| other.needs.contains(&unit.derivation);
+        self.waiting.retain(|other| !needs(other));
     }
 
     /// One ended for want of memory: it runs again when nothing else does.
     pub fn again_alone(&mut self, unit: Unit) {
+        self.stopped(&unit);
         self.alone.push(unit);
+    }
+
+    fn stopped(&mut self, unit: &Unit) {
+        self.running.remove(&unit.derivation);
+        self.alone_runs = false;
     }
 }
 
@@ -117,8 +137,8 @@ impl Costs {
         self.known.get(name_of(derivation)).copied()
     }
 
-    /// What a unit took last, else a guess for its compiler.
-    pub fn of(&self, derivation: &str, driver: &str) -> Cost {
+    /// What a derivation took last, else a guess for its compiler, or for what has none.
+    pub fn of(&self, derivation: &str, driver: Option<&str>) -> Cost {
         self.known(derivation).unwrap_or_else(|| guess(driver))
     }
 
@@ -142,9 +162,13 @@ impl Costs {
 
 /// A first guess that is rarely too small: with torch's headers, nvcc takes 2.7 GB and 30 s, clang 1 GB and 25 s, g++ 0.6 GB
 /// and 20 s (measured with torch 2.11); templates and tables of an author's own take more.
-fn guess(driver: &str) -> Cost {
+fn guess(driver: Option<&str>) -> Cost {
     match driver {
-        "gcc" | "g++" | "clang" => Cost {
+        None => Cost {
+            bytes: 256 << 20,
+            seconds: 1.0,
+        },
+        Some("gcc" | "g++" | "clang") => Cost {
             bytes: 1536 << 20,
             seconds: 15.0,
         },
@@ -166,6 +190,7 @@ mod tests {
         Unit {
             derivation: name.to_owned(),
             cost: Cost { bytes, seconds },
+            needs: Vec::new(),
         }
     }
 
@@ -186,9 +211,9 @@ mod tests {
         assert_eq!(name(queue.next(Some(2 * GB))).as_deref(), Some("short"));
         // Two run already.
         assert_eq!(name(queue.next(Some(9 * GB))), None);
-        queue.ended(&unit("long", 1, 9.0));
+        queue.built(&unit("long", 1, 9.0));
         assert_eq!(name(queue.next(Some(2 * GB))), None);
-        queue.ended(&unit("short", 1, 1.0));
+        queue.built(&unit("short", 1, 1.0));
         // Nothing else runs: it is tried.
         assert_eq!(name(queue.next(Some(2 * GB))).as_deref(), Some("heavy"));
         assert_eq!(name(queue.next(None)), None);
@@ -199,15 +224,36 @@ mod tests {
         let mut queue = Queue::new(vec![unit("a", 1, 2.0), unit("b", 1, 1.0)], 8);
         let a = queue.next(None).expect("one");
         let b = queue.next(None).expect("another");
-        queue.ended(&a);
         queue.again_alone(a.clone());
         assert_eq!(name(queue.next(None)), None);
-        queue.ended(&b);
         queue.again_alone(b.clone());
         assert_eq!(name(queue.next(None)).as_deref(), Some("b"));
         assert_eq!(name(queue.next(None)), None);
-        queue.ended(&b);
+        queue.built(&b);
         assert_eq!(name(queue.next(None)).as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn parts_come_before_what_joins_them() {
+        let join = |parts: &[&Unit]| Unit {
+            needs: parts.iter().map(|part| part.derivation.clone()).collect(),
+            ..unit("join", 1, 99.0)
+        };
+        let (a, b) = (unit("a", 1, 2.0), unit("b", 1, 1.0));
+        let mut queue = Queue::new(vec![join(&[&a, &b]), a.clone(), b.clone()], 8);
+        assert_eq!(name(queue.next(None)).as_deref(), Some("a"));
+        assert_eq!(name(queue.next(None)).as_deref(), Some("b"));
+        assert_eq!(name(queue.next(None)), None);
+        queue.built(&a);
+        queue.again_alone(b.clone());
+        assert_eq!(name(queue.next(None)).as_deref(), Some("b"));
+        queue.built(&b);
+        assert_eq!(name(queue.next(None)).as_deref(), Some("join"));
+
+        let mut queue = Queue::new(vec![join(&[&a]), a.clone()], 8);
+        queue.next(None);
+        queue.failed(&a);
+        assert_eq!(name(queue.next(None)), None);
     }
 
     #[test]
@@ -222,13 +268,13 @@ mod tests {
             bytes: GB,
             seconds: 2.5,
         };
-        assert_eq!(costs.of(&derivation("x"), "nvcc").bytes, 3 * GB);
+        assert_eq!(costs.of(&derivation("x"), Some("nvcc")).bytes, 3 * GB);
         costs.learn(&derivation("x"), cost);
         costs.save().expect("written");
-        assert_eq!(Costs::open(&file).of(&derivation("y"), "nvcc"), cost);
+        assert_eq!(Costs::open(&file).of(&derivation("y"), Some("nvcc")), cost);
         std::fs::write(&file, "{").expect("written");
         assert_eq!(
-            Costs::open(&file).of(&derivation("y"), "g++").bytes,
+            Costs::open(&file).of(&derivation("y"), Some("g++")).bytes,
             1536 << 20
         );
     }

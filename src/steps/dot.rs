@@ -12,7 +12,8 @@ impl Steps {
         for step in &self.all {
             let (shape, label) = match &step.kind {
                 Kind::Toolchain => ("box3d", step.name.clone()),
-                Kind::Unit { source, driver } => ("note", format!("{source}\n{driver}")),
+                Kind::Unit { driver, .. } => ("note", format!("{}\n{driver}", step.name)),
+                Kind::Join { .. } => ("note", step.name.clone()),
                 Kind::Library => ("component", step.name.clone()),
                 Kind::Package => ("folder", step.name.clone()),
             };

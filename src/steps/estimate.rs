@@ -22,7 +22,7 @@ impl Steps {
             let known = costs.known(&step.derivation).map(|cost| cost.seconds);
             step.measured = known.is_some();
             step.seconds = known.or_else(|| match &step.kind {
-                Kind::Unit { driver, .. } => Some(costs.of(&step.derivation, driver).seconds),
+                Kind::Unit { driver, .. } => Some(costs.of(&step.derivation, Some(driver)).seconds),
                 _ => None,
             });
         }

@@ -177,7 +177,7 @@ pub fn reasons<'a>(
     }
     let mut reasons = Vec::new();
     let needs = changes(&old.needs, &new.needs);
-    let objects = |path: &str| matches!(kind_of(path), Some(Kind::Unit { .. }));
+    let objects = |path: &str| matches!(kind_of(path), Some(Kind::Unit { .. } | Kind::Join { .. }));
     let recompiled = new
         .needs
         .values()
@@ -189,7 +189,9 @@ pub fn reasons<'a>(
             // An object of it says so.
             Kind::Library if recompiled => {}
             Kind::Library => reasons.push(format!("id changed: {path} {change}")),
-            Kind::Package | Kind::Toolchain => reasons.push(format!("{path} {change}")),
+            Kind::Join { .. } | Kind::Package | Kind::Toolchain => {
+                reasons.push(format!("{path} {change}"));
+            }
         }
     }
     for (name, words) in &new.settings {
@@ -201,7 +203,8 @@ pub fn reasons<'a>(
     for (name, change) in needs {
         let path = new.needs.get(name).or(old.needs.get(name));
         reasons.push(match path.and_then(|path| kind_of(path)) {
-            Some(Kind::Unit { source, .. }) => format!("object {change}: {source}"),
+            Some(kind @ Kind::Unit { .. }) => format!("object {change}: {}", kind.role()),
+            Some(Kind::Join { source }) => format!("object {change}: {source}"),
             Some(Kind::Library) => format!("library {change}"),
             _ => format!("toolchain {change}: {name}"),
         });
@@ -273,6 +276,7 @@ mod tests {
     fn unit() -> Kind {
         Kind::Unit {
             source: "a.cu".to_owned(),
+            part: None,
             driver: "nvcc".to_owned(),
         }
     }

@@ -20,13 +20,26 @@ pub struct Wanted {
     /// Nothing for Python alone.
     pub library: Option<String>,
     pub units: Vec<WantedUnit>,
+    pub joins: Vec<WantedJoin>,
 }
 
+/// A compilation: of a source, or of a part of it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct WantedUnit {
     pub derivation: String,
     pub driver: String,
     pub source: String,
+    /// "host" or "sm_90"; nothing if it is compiled in one piece.
+    pub part: Option<String>,
+}
+
+/// The object of a source that is compiled in parts.
+#[derive(Clone, Debug, Deserialize)]
+pub struct WantedJoin {
+    pub derivation: String,
+    pub source: String,
+    /// Derivations.
+    pub parts: Vec<String>,
 }
 
 /// What a step makes.
@@ -34,12 +47,43 @@ pub struct WantedUnit {
 pub enum Kind {
     /// Compilers, headers and libraries, of fetched files.
     Toolchain,
-    /// An object, of one source.
-    Unit { source: String, driver: String },
+    /// An object, of one source or of a part of it.
+    Unit {
+        source: String,
+        part: Option<String>,
+        driver: String,
+    },
+    /// The object of one source, of its parts.
+    Join { source: String },
     /// The objects of a variant, linked.
     Library,
     /// A variant as it is published.
     Package,
+}
+
+impl Kind {
+    /// As JSON has it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Toolchain => "toolchain",
+            Self::Unit { .. } => "unit",
+            Self::Join { .. } => "join",
+            Self::Library => "library",
+            Self::Package => "package",
+        }
+    }
+
+    /// What it is in its variant: "csrc/a.cu", "csrc/a.cu sm_90" for a part of it, "library".
+    pub fn role(&self) -> String {
+        match self {
+            Self::Unit { source, part, .. } => match part {
+                Some(part) => format!("{source} {part}"),
+                None => source.clone(),
+            },
+            Self::Join { source } => format!("{source} joined"),
+            _ => self.name().to_owned(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,30 +168,35 @@ fn kinds(wanted: &[(&str, &Wanted)]) -> BTreeMap<String, (Kind, String)> {
         for unit in &wanted.units {
             let kind = Kind::Unit {
                 source: unit.source.clone(),
+                part: unit.part.clone(),
                 driver: unit.driver.clone(),
             };
-            let name = unit_name(&unit.source, name_of(&unit.derivation));
-            kinds.insert(unit.derivation.clone(), (kind, name));
+            kinds.insert(unit.derivation.clone(), (kind.clone(), kind.role()));
+        }
+        for join in &wanted.joins {
+            let source = join.source.clone();
+            let kind = Kind::Join { source };
+            kinds.insert(join.derivation.clone(), (kind.clone(), kind.role()));
         }
     }
     kinds
 }
 
-/// "csrc/a.cu", or "csrc/a.cu sm_90" for a part of it: derivations are named after both.
-fn unit_name(source: &str, derivation: &str) -> String {
-    let stem = derivation.strip_suffix(".o").unwrap_or(derivation);
-    let part = stem.rsplit_once(&source.replace('/', "-"));
-    match part.and_then(|(_, part)| part.strip_prefix('-')) {
-        Some(part) => format!("{source} {part}"),
-        None => source.to_owned(),
-    }
-}
-
 impl Step {
+    /// Its name, and of a unit a variant that needs it: many may have one of the same source.
+    pub fn title(&self) -> String {
+        match (&self.kind, self.variants.first()) {
+            (Kind::Unit { .. } | Kind::Join { .. }, Some(variant)) => {
+                format!("{} ({variant})", self.name)
+            }
+            _ => self.name.clone(),
+        }
+    }
+
     /// The source that it compiles; its own name where it is no unit.
     pub fn source(&self) -> &str {
         match &self.kind {
-            Kind::Unit { source, .. } => source,
+            Kind::Unit { source, .. } | Kind::Join { source } => source,
             _ => &self.name,
         }
     }

@@ -35,16 +35,6 @@ struct Kept {
     inputs: Inputs,
 }
 
-/// What a step is in its variant.
-fn role(kind: &Kind) -> Option<&str> {
-    match kind {
-        Kind::Toolchain => None,
-        Kind::Unit { source, .. } => Some(source),
-        Kind::Library => Some("library"),
-        Kind::Package => Some("package"),
-    }
-}
-
 impl Record {
     /// Reads the record of a kernel's folder; one that is missing or broken is like an empty one.
     pub fn open(cache: &Utf8Path, kernel: &Utf8Path) -> Self {
@@ -58,7 +48,7 @@ impl Record {
 
     /// What a step of a variant was made of when it was built last.
     pub fn of(&self, variant: &str, kind: &Kind) -> Option<Inputs> {
-        let kept = self.content.variants.get(variant)?.get(role(kind)?)?;
+        let kept = self.content.variants.get(variant)?.get(&kind.role())?;
         Some(Inputs {
             files: self.content.files.get(&kept.files)?.clone(),
             ..kept.inputs.clone()
@@ -67,7 +57,10 @@ impl Record {
 
     /// A step of a variant is built.
     pub fn learn(&mut self, variant: &str, kind: &Kind, mut inputs: Inputs) {
-        let Some(role) = role(kind) else { return };
+        // There are many, and how they changed is of no use to anybody.
+        if *kind == Kind::Toolchain {
+            return;
+        }
         let files = std::mem::take(&mut inputs.files);
         let text: String = files
             .iter()
@@ -76,7 +69,7 @@ impl Record {
         let key = hex(&Sha256::digest(text))[..16].to_owned();
         self.content.files.entry(key.clone()).or_insert(files);
         let of_variant = self.content.variants.entry(variant.to_owned()).or_default();
-        of_variant.insert(role.to_owned(), Kept { files: key, inputs });
+        of_variant.insert(kind.role(), Kept { files: key, inputs });
     }
 
     /// Writes the file.
