@@ -3,11 +3,14 @@
 
 #[path = "common/fixture.rs"]
 mod fixture;
+#[path = "common/run.rs"]
+mod run;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use kernel_builder::artifact::fatbin;
+use run::printed;
 
 /// Builds a variant and gives its library.
 fn build(kernel: &Path, variant: &str) -> PathBuf {
@@ -48,20 +51,11 @@ fn clang_compiles_for_what_was_asked_and_always_the_same() {
         kernel.path().join("build.nix").display(),
         env!("CARGO_MANIFEST_DIR")
     );
-    let derivation = run(Command::new("nix-instantiate").args(["--expr", &expression]));
-    run(Command::new("nix-store")
-        .args(["--realise", "--check", derivation.trim()])
-        .args(["--option", "sandbox", "true"])
-        .args(["--option", "substituters", ""]));
-}
-
-/// What a program prints.
-fn run(command: &mut Command) -> String {
-    let store = std::env::var("NIX_REMOTE")
-        .expect("`make test` sets NIX_REMOTE: tests have a store of their own");
-    assert!(!store.is_empty());
-    let output = command.output().expect("start a program");
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{command:?} failed:\n{words}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    let derivation = printed(Command::new("nix-instantiate").args(["--expr", &expression]));
+    printed(
+        Command::new("nix-store")
+            .args(["--realise", "--check", derivation.trim()])
+            .args(["--option", "sandbox", "true"])
+            .args(["--option", "substituters", ""]),
+    );
 }

@@ -3,12 +3,15 @@
 
 #[path = "common/nix.rs"]
 mod nix;
+#[path = "common/run.rs"]
+mod run;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use camino::Utf8Path;
 use kernel_builder::emit::nix::string;
+use run::run;
 use serde_json::json;
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
@@ -35,11 +38,6 @@ impl Example {
 
     /// Builds some variants; all if none is named.
     fn build(self, variants: &[&str]) -> Self {
-        let store = std::env::var("NIX_REMOTE");
-        assert!(
-            store.is_ok_and(|store| !store.is_empty()),
-            "`make test` sets NIX_REMOTE: tests have a store of their own"
-        );
         run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
             .arg("build")
             .arg(self.dir.path())
@@ -89,17 +87,6 @@ for variant in pathlib.Path('build').iterdir():
 ";
         run(self.python(None).args(["-c", check]));
     }
-}
-
-fn run(command: &mut Command) -> Output {
-    let output = command.output().expect("start a program");
-    assert!(
-        output.status.success(),
-        "{command:?} failed:\n{}\n{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    output
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! What manylinux policies promise, on real builds: tests/fixtures/heavy needs much that is newer than its policy. Runs
 //! where tests/end_to_end.rs runs, and is left out of a bare `cargo test` like it.
 
+#[path = "common/run.rs"]
+mod run;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -9,6 +12,7 @@ use kernel_builder::matrix;
 use object::Endianness;
 use object::elf::FileHeader64;
 use object::read::elf::{FileHeader, Sym};
+use run::{run, store};
 
 /// A copy of tests/fixtures/heavy with a build.nix.
 struct Heavy {
@@ -31,7 +35,7 @@ impl Heavy {
             }
         }
         let heavy = Self { dir };
-        succeed(kernel_builder("generate").arg(heavy.path()));
+        run(kernel_builder("generate").arg(heavy.path()));
         heavy
     }
 
@@ -137,24 +141,12 @@ fn kernel_builder(command: &str) -> Command {
     program
 }
 
-fn succeed(command: &mut Command) -> Output {
-    let output = command.output().expect("start a program");
-    assert!(
-        output.status.success(),
-        "{command:?} failed:\n{}\n{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    output
-}
-
 /// Where a store path that Nix printed lies on this machine.
 fn realised(output: &Output) -> PathBuf {
     let words = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{words}");
-    let store = std::env::var("NIX_REMOTE").expect("`make test` sets NIX_REMOTE");
     let path = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    PathBuf::from(format!("{store}{path}"))
+    PathBuf::from(store() + &path)
 }
 
 #[test]
@@ -162,11 +154,9 @@ fn realised(output: &Output) -> PathBuf {
 fn a_kernel_that_uses_newer_functions_keeps_its_policy_and_works() {
     let heavy = Heavy::new();
     let name = "torch211-cxx11-cpu-x86_64-linux";
-    succeed(
-        kernel_builder("build")
-            .arg(heavy.path())
-            .args(["--variant", name]),
-    );
+    run(kernel_builder("build")
+        .arg(heavy.path())
+        .args(["--variant", name]));
     let variant = heavy.path().join("build").join(name);
     let library = std::fs::read_dir(variant)
         .expect("a variant")
@@ -192,11 +182,9 @@ fn a_kernel_that_uses_newer_functions_keeps_its_policy_and_works() {
 
     let venv = std::env::var("KERNEL_BUILDER_TEST_VENV")
         .expect("`make test` sets KERNEL_BUILDER_TEST_VENV");
-    let tests = succeed(
-        Command::new(Path::new(&venv).join("bin/python"))
-            .current_dir(heavy.path())
-            .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]),
-    );
+    let tests = run(Command::new(Path::new(&venv).join("bin/python"))
+        .current_dir(heavy.path())
+        .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]));
     let report = String::from_utf8_lossy(&tests.stdout).into_owned();
     assert!(
         report.contains(" passed") && !report.contains("skipped"),
@@ -259,7 +247,7 @@ fn a_source_that_is_missing_is_noticed_when_the_library_is_linked() {
     let other = "#include <ATen/ATen.h>\nat::Tensor mine(at::Tensor, int);\n\
                  at::Tensor theirs(at::Tensor x) { return at::relu(mine(x, 1)); }\n";
     std::fs::write(heavy.path().join("other.cpp"), other).expect("written");
-    succeed(kernel_builder("generate").arg(heavy.path()));
+    run(kernel_builder("generate").arg(heavy.path()));
     let output = heavy.link("library", &[]);
     assert!(!output.status.success());
     let words = String::from_utf8_lossy(&output.stderr).into_owned();

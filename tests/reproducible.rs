@@ -3,11 +3,14 @@
 
 #[path = "common/kernel.rs"]
 mod kernel;
+#[path = "common/run.rs"]
+mod run;
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use kernel::Sample;
+use run::store;
 
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
 
@@ -55,9 +58,7 @@ fn library(more: &str) -> tempfile::TempDir {
 }
 
 fn verify(kernel: &Sample, more: &str) -> (Output, String) {
-    let store = std::env::var("NIX_REMOTE")
-        .expect("`make test` sets NIX_REMOTE: tests have a store of their own");
-    assert!(!store.is_empty());
+    store();
     let library = library(more);
     let output = Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
         .arg("verify-reproducible")

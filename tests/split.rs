@@ -3,11 +3,14 @@
 
 #[path = "common/fixture.rs"]
 mod fixture;
+#[path = "common/run.rs"]
+mod run;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use kernel_builder::artifact::fatbin;
+use run::{printed, store};
 use serde::Deserialize;
 
 const NVCC: &str = "torch211-cxx11-cu130-x86_64-linux";
@@ -59,7 +62,7 @@ fn split_units_of_clang_are_what_clang_makes_of_whole_ones() {
 fn check(unit: &str, why: &str, object: &Object) {
     assert_eq!(object.parts.len(), 3, "{unit}");
     let joined = realise(&object.object);
-    let log = run(Command::new("nix-store").args(["--read-log", &object.object]));
+    let log = printed(Command::new("nix-store").args(["--read-log", &object.object]));
     assert_eq!(
         log.contains("whole, since its parts"),
         !why.is_empty(),
@@ -75,7 +78,7 @@ fn check(unit: &str, why: &str, object: &Object) {
     // Nix builds it again and compares.
     if unit == "internal" {
         for derivation in object.parts.iter().chain([&object.object]) {
-            run(&mut nix_store(&["--check", derivation]));
+            printed(&mut nix_store(&["--check", derivation]));
         }
     }
 }
@@ -123,20 +126,24 @@ fn derivations_of(kernel: &Path, variant: &str) -> Derivations {
         std::fs::write(&source, text + &lines).expect("written");
     }
     let program = env!("CARGO_BIN_EXE_kernel-builder");
-    run(Command::new(program).arg("generate").arg(kernel));
+    printed(Command::new(program).arg("generate").arg(kernel));
     let variants = ["--variant", variant];
-    run(Command::new(program)
-        .arg("fetch")
-        .arg(kernel)
-        .args(variants));
+    printed(
+        Command::new(program)
+            .arg("fetch")
+            .arg(kernel)
+            .args(variants),
+    );
     let expression = format!(
         "import {}/tests/fixtures/split/derivations.nix {{ build = {}; variant = \"{variant}\"; }}",
         env!("CARGO_MANIFEST_DIR"),
         kernel.join("build.nix").display(),
     );
-    let json = run(Command::new("nix-instantiate")
-        .args(["--eval", "--strict", "--json", "--read-write-mode"])
-        .args(["--expr", &expression]));
+    let json = printed(
+        Command::new("nix-instantiate")
+            .args(["--eval", "--strict", "--json", "--read-write-mode"])
+            .args(["--expr", &expression]),
+    );
     serde_json::from_str(&json).expect("JSON")
 }
 
@@ -171,28 +178,20 @@ fn a_library_without_the_device_code_that_was_asked_for_is_an_error() {
 
 /// Builds a derivation and gives where its output lies.
 fn realise(derivation: &str) -> PathBuf {
-    let store = std::env::var("NIX_REMOTE")
-        .expect("`make test` sets NIX_REMOTE: tests have a store of their own");
-    let output = run(&mut nix_store(&[derivation]));
-    PathBuf::from(store + output.trim())
+    let output = printed(&mut nix_store(&[derivation]));
+    PathBuf::from(store() + output.trim())
 }
 
 /// An object without what no linker or loader reads, such as names of temporary files.
 fn stripped(object: &Path) -> Vec<u8> {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let target = dir.path().join("stripped.o");
-    run(Command::new("strip")
-        .arg("--strip-unneeded")
-        .arg("-o")
-        .arg(&target)
-        .arg(object));
+    printed(
+        Command::new("strip")
+            .arg("--strip-unneeded")
+            .arg("-o")
+            .arg(&target)
+            .arg(object),
+    );
     std::fs::read(&target).expect("an object")
-}
-
-/// What a program prints.
-fn run(command: &mut Command) -> String {
-    let output = command.output().expect("start a program");
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{command:?} failed:\n{words}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
 }

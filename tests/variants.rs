@@ -1,9 +1,13 @@
 //! Variants of examples/relu with each CUDA toolkit, and of the oldest and the newest torch, built for real.
 
+#[path = "common/run.rs"]
+mod run;
+
 use std::path::Path;
 use std::process::Command;
 
 use kernel_builder::artifact::fatbin::capabilities;
+use run::printed;
 use serde_json::Value;
 
 const VARIANTS: [&str; 6] = [
@@ -57,21 +61,21 @@ fn the_oldest_and_the_newest_torch_load_their_variant() {
         ("2.7.1", "torch27-cxx11-cpu-x86_64-linux"),
         ("2.15.0", "torch215-cxx11-cpu-x86_64-linux"),
     ] {
-        output(
+        printed(
             Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
                 .arg("build")
                 .arg(&relu)
                 .args(["--variant", variant]),
         );
         let venv = root.join("target").join(format!("venv-torch-{torch}"));
-        output(
+        printed(
             Command::new(root.join("scripts/venv.sh"))
                 .arg(&venv)
                 .arg(torch),
         );
         let python = |arguments: &[&str]| {
             let mut python = Command::new(venv.join("bin/python"));
-            output(python.current_dir(&relu).args(arguments))
+            printed(python.current_dir(&relu).args(arguments))
         };
         let loaded = python(&[
             "-c",
@@ -82,13 +86,4 @@ fn the_oldest_and_the_newest_torch_load_their_variant() {
         println!("{variant}: {}", report.lines().last().unwrap_or_default());
         assert!(report.contains(" passed"), "{report}");
     }
-}
-
-/// What a command that succeeds prints.
-fn output(command: &mut Command) -> String {
-    let output = command.output().expect("start it");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}\n{text}{errors}");
-    text
 }

@@ -2,9 +2,14 @@
 // Not every test file uses all of it.
 #![allow(dead_code)]
 
+#[path = "run.rs"]
+mod run;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+pub use run::run;
 
 /// A copy of this repository as git would clone it, so that a test may change files.
 pub struct Clone {
@@ -149,18 +154,4 @@ pub fn nix(arguments: &[&str]) -> Command {
     }
     command.args(rest);
     command
-}
-
-pub fn run(command: &mut Command) -> Output {
-    let store = std::env::var("NIX_REMOTE")
-        .expect("`make test` sets NIX_REMOTE: tests have a store of their own");
-    assert!(!store.is_empty());
-    let output = command.output().expect("start a program");
-    assert!(
-        output.status.success(),
-        "{command:?} failed:\n{}\n{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    output
 }
