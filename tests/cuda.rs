@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use kernel_builder::artifact::fatbin;
-use run::printed;
+use run::{printed, store};
 
 /// Builds a variant and gives its library.
 fn build(kernel: &Path, variant: &str) -> PathBuf {
+    store();
     let output = Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
         .arg("build")
         .arg(kernel)

@@ -84,33 +84,25 @@ let
     ptxas = if driver == "clang" then ./ptxas.sh else "";
     cuda = if cuda then toolchain.cuda.toolkit else "";
   };
-  part =
-    what: more:
+  # NB: src/steps knows compilations by `part`, and what joins some by `devices`.
+  compiled =
+    part: more:
     run (
       unit
       // {
-        name = "${name}-${what}.o";
+        inherit part;
+        name = "${name}-${part}.o";
         script = ./compile.sh;
-        part = more.kind;
         archList = split.archList or "";
-        flags = flags ++ more.flags;
+        flags = flags ++ more;
       }
-    )
-    // {
-      label = what;
-    };
+    );
   device = map (arch: {
     inherit (arch) sm;
     ptx = arch ? ptx;
-    output = part "sm_${arch.sm}" {
-      kind = "device";
-      inherit (arch) flags;
-    };
+    output = compiled "sm_${arch.sm}" arch.flags;
   }) split.archs;
-  host = part "host" {
-    kind = "host";
-    flags = split.host;
-  };
+  host = compiled "host" split.host;
 in
 if split == null then
   run (

@@ -1,4 +1,4 @@
-# One source file -> $out, an object file; or a part of one, for join.sh, if $part is "device" or "host".
+# One source file -> $out, an object file; or, if $part is not "whole", a part of one for join.sh.
 mkdir work
 [ -z "$headerTree" ] || { cp -r "$headerTree/." work && chmod -R u+w work; }
 cd work
@@ -50,7 +50,7 @@ nvcc)
         "${command[@]}" "${search[@]}" "${flags[@]}")
     case $part in
     whole) measured "${nvcc[@]}" -o "$out" -c "./$source" ;;
-    device)
+    sm_*)
         mkdir "$out"
         measured "${nvcc[@]}" -o "$out/cubin" -cubin "./$source"
         cp ../keep/*.ptx "$out/ptx"
@@ -80,7 +80,7 @@ clang)
     fi
     case $part in
     whole) measured "${clang[@]}" -o "$out" -c "./$source" ;;
-    device)
+    sm_*)
         mkdir "$out"
         { printf '#!%s\n' "$builder" && cat "$ptxas"; } >../ptxas
         chmod 755 ../ptxas

@@ -38,34 +38,20 @@ in
     else
       import ../systems.nix;
 
-  # What `kernel-builder build` and `plan` ask for, of some variants: the derivation of each, of its library, of its units,
-  # and of what joins units that are compiled in parts.
+  # What `kernel-builder build` and `plan` ask for, of some variants: the derivation of each and of its library.
   work =
     system: names:
     let
       all = byName (ofOne ++ on system);
-      unit = object: {
-        derivation = object.drvPath;
-        inherit (object) driver source;
-        part = object.label or null;
-      };
-      join = object: {
-        derivation = object.drvPath;
-        inherit (object) source;
-        parts = map (part: part.drvPath) object.parts;
-      };
     in
     map (
       name:
       let
         variant = all.${name};
-        objects = variant.objects or [ ];
       in
       {
         derivation = variant.package.drvPath;
         library = if variant ? library then variant.library.drvPath else null;
-        units = map unit (builtins.concatMap (object: object.parts or [ object ]) objects);
-        joins = map join (builtins.filter (object: object ? parts) objects);
       }
     ) names;
 }

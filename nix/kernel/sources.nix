@@ -45,7 +45,7 @@ let
       let
         path = if dir == "." then entry else "${dir}/${entry}";
       in
-      if builtins.match "[.].*" entry != null || dir == "." && builtins.elem entry leftBehind then
+      if builtins.substring 0 1 entry == "." || dir == "." && builtins.elem entry leftBehind then
         [ ]
       else if entries.${entry} == "directory" then
         below path
@@ -152,9 +152,11 @@ let
     };
   all = map searched searches;
 
-  hashOf = path: builtins.hashFile "sha256" (absolute (existing path));
-  contents = builtins.mapAttrs (path: _: hashOf path);
-  native = builtins.foldl' (all: search: all // contents search.files) { } searches;
+  # What a hash of some files has of one. NB: many variants ask for the same.
+  lineOf = path: "${builtins.hashFile "sha256" (absolute (existing path))}  ${path}";
+  native = builtins.foldl' (
+    all: search: all // builtins.mapAttrs (path: _: lineOf path) search.files
+  ) { } searches;
 in
 {
   inherit fresh tree;
@@ -197,9 +199,7 @@ in
     salt: paths:
     builtins.substring 0 10 (
       builtins.hashString "sha256" (
-        builtins.concatStringsSep "\n" (
-          [ salt ] ++ map (path: "${native.${path} or (hashOf path)}  ${path}") paths
-        )
+        builtins.concatStringsSep "\n" ([ salt ] ++ map (path: native.${path} or (lineOf path)) paths)
       )
     );
 }

@@ -8,12 +8,13 @@ use walkdir::WalkDir;
 
 use super::fetch::Purpose;
 use super::prepare::prepare;
-use super::{CommandError, count, fetch, generate, print, survey};
+use super::survey::{self, Graph};
+use super::{CommandError, count, fetch, generate, print};
 use crate::matrix::Variant;
 use crate::nix::schedule::{Cost, Costs, Unit};
 use crate::nix::{Built, Finished, Limits, Nix, Work, name_of};
 use crate::pins::fetch::{Options, missing};
-use crate::steps::{Step, Steps, Wanted};
+use crate::steps::{Kind, Step, Steps, Wanted};
 
 pub fn run(
     path: &Utf8Path,
@@ -43,10 +44,7 @@ pub fn run(
         cores: usize::from(cores),
         print_logs,
     };
-    let built = everything(&nix, &variants, &wanted, &limits, offline)?;
-    let finished = built.finished.iter();
-    let derivations: Vec<String> = finished.map(|own| own.derivation.clone()).collect();
-    let graph = survey::graph(&nix, &variants, &wanted, &derivations)?;
+    let (graph, built) = everything(&nix, &variants, &wanted, &limits, offline)?;
     // Only what `kernel-builder plan` says depends on it.
     if let Err(error) = survey::remember(&nix, &prepared, &graph, &built) {
         anstream::eprintln!("note: what was built is not recorded: {error}");
@@ -80,23 +78,23 @@ pub fn run(
     Ok(())
 }
 
-/// Fetches and builds what some variants lack, and learns what it took.
-pub fn everything(
+/// Fetches and builds what some variants lack, and learns what it took. Steps of the graph are as they were before.
+pub fn everything<'a>(
     nix: &Nix,
-    variants: &[&Variant],
-    wanted: &[Wanted],
+    variants: &'a [&Variant],
+    wanted: &'a [Wanted],
     limits: &Limits,
     offline: bool,
-) -> Result<Built, CommandError> {
+) -> Result<(Graph<'a>, Built), CommandError> {
     let derivations: Vec<String> = wanted.iter().map(|own| own.derivation.clone()).collect();
     let options = Options {
         offline,
         ..Options::default()
     };
     let planned = fetch_needed(nix, &derivations, variants, Purpose::Build, &options)?;
+    let graph = survey::graph(nix, variants, wanted, &planned)?;
     let mut costs = survey::costs();
-    let work = work(nix, wanted, &planned, &costs)?;
-    let built = nix.build(&work, limits)?;
+    let built = nix.build(&work(nix, &graph, &planned, &costs), limits)?;
     for finished in &built.finished {
         if let Some(bytes) = finished.peak {
             let seconds = finished.seconds;
@@ -107,7 +105,7 @@ pub fn everything(
     if let Err(error) = costs.save() {
         anstream::eprintln!("note: what compilations took is not kept: {error}");
     }
-    Ok(built)
+    Ok((graph, built))
 }
 
 /// Fetches those pins of some variants that derivations still to be built need, and returns the latter.
@@ -225,46 +223,45 @@ pub fn cores_of_machine() -> usize {
 
 /// Splits what is still to be built into what comes before the units, the units, and the variants. Where Nix has remote
 /// builders, it knows best what to run where: everything is left to it.
-fn work(
-    nix: &Nix,
-    wanted: &[Wanted],
-    planned: &[String],
-    costs: &Costs,
-) -> Result<Work, CommandError> {
-    let planned: BTreeSet<&str> = planned.iter().map(String::as_str).collect();
+fn work(nix: &Nix, graph: &Graph<'_>, planned: &[String], costs: &Costs) -> Work {
     let mut units = BTreeMap::new();
-    let mut add = |derivation: &String, driver: Option<&str>, needs: &[String]| {
-        if planned.contains(derivation.as_str()) && !nix.has_builders() {
-            let unit = Unit {
-                derivation: derivation.clone(),
-                cost: costs.of(derivation, driver),
-                needs: needs.to_vec(),
-            };
-            units.insert(derivation.clone(), unit);
-        }
-    };
-    let mut roots = Vec::new();
-    for wanted in wanted {
-        for unit in &wanted.units {
-            add(&unit.derivation, Some(&unit.driver), &[]);
-        }
-        // NB: where parts do not fit together, it compiles, and then takes memory.
-        for join in &wanted.joins {
-            add(&join.derivation, None, &join.parts);
-        }
-        let needs = wanted.units.iter().map(|unit| unit.derivation.clone());
-        let joins = wanted.joins.iter().map(|join| join.derivation.clone());
-        roots.push((wanted.derivation.clone(), needs.chain(joins).collect()));
+    for step in graph.steps.to_build().filter(|_| !nix.has_builders()) {
+        // NB: where parts of a unit do not fit together, what joins them compiles, and then takes memory.
+        let driver = match &step.kind {
+            Kind::Unit { driver, .. } => Some(&**driver),
+            Kind::Join { .. } => None,
+            _ => continue,
+        };
+        let unit = Unit {
+            derivation: step.derivation.clone(),
+            cost: costs.of(&step.derivation, driver),
+            needs: step.needs.clone(),
+        };
+        units.insert(step.derivation.as_str(), unit);
     }
-    let derivations: Vec<String> = units.keys().cloned().collect();
-    let mut first = nix.needed_by(&derivations)?;
-    first.retain(|own| planned.contains(own.as_str()) && !units.contains_key(own));
-    Ok(Work {
-        first,
-        units: units.into_values().collect(),
-        wanted: roots,
+    let planned: BTreeSet<&String> = planned.iter().collect();
+    let needed = units
+        .keys()
+        .flat_map(|unit| &graph.derivations[*unit].needs);
+    let first: BTreeSet<&String> = needed
+        .filter(|needed| planned.contains(needed) && !units.contains_key(needed.as_str()))
+        .collect();
+    let units_of = |variant: &str| {
+        let steps = graph.steps.to_build();
+        let own = steps.filter(|step| step.variants.contains(variant));
+        own.map(|step| step.derivation.clone())
+            .filter(|derivation| units.contains_key(derivation.as_str()))
+            .collect()
+    };
+    let wanted = graph.wanted.iter();
+    Work {
+        first: first.into_iter().cloned().collect(),
+        wanted: wanted
+            .map(|(variant, own)| (own.derivation.clone(), units_of(variant)))
+            .collect(),
         count: planned.len(),
-    })
+        units: units.into_values().collect(),
+    }
 }
 
 /// What took longest: the compilations with the most time and memory, and the longest chain of steps, which no number of

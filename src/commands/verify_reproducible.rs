@@ -27,11 +27,11 @@ pub fn run(
         print_logs: false,
     };
     let wanted = survey::look(&nix, &prepared, &variants)?;
-    let built = build::everything(&nix, &variants, &wanted, &limits, false)?;
+    let (graph, built) = build::everything(&nix, &variants, &wanted, &limits, false)?;
     build::report_failures(&nix, &built, false)?;
     let Graph {
         derivations, steps, ..
-    } = survey::graph(&nix, &variants, &wanted, &[])?;
+    } = graph;
     let mut steps = steps.all;
     steps.retain(|step| step.kind != Kind::Toolchain);
     if !built.errors.is_empty() {

@@ -261,20 +261,6 @@ impl Nix {
         Ok(lines(&self.checked(command, "query a derivation")?))
     }
 
-    /// The derivations that some derivations need directly.
-    pub fn needed_by(&self, derivations: &[String]) -> Result<Vec<String>, NixError> {
-        if derivations.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut command = self.store_command();
-        command.args(["--query", "--references"]).args(derivations);
-        let mut needed = lines(&self.checked(command, "query derivations")?);
-        needed.retain(|path| path.ends_with(".drv"));
-        needed.sort();
-        needed.dedup();
-        Ok(needed)
-    }
-
     /// The output of a derivation, if it is in the store.
     pub fn output_of(&self, derivation: &str) -> Result<Option<String>, NixError> {
         let mut command = self.store_command();

@@ -19,27 +19,6 @@ pub struct Wanted {
     pub derivation: String,
     /// Nothing for Python alone.
     pub library: Option<String>,
-    pub units: Vec<WantedUnit>,
-    pub joins: Vec<WantedJoin>,
-}
-
-/// A compilation: of a source, or of a part of it.
-#[derive(Clone, Debug, Deserialize)]
-pub struct WantedUnit {
-    pub derivation: String,
-    pub driver: String,
-    pub source: String,
-    /// "host" or "sm_90"; nothing if it is compiled in one piece.
-    pub part: Option<String>,
-}
-
-/// The object of a source that is compiled in parts.
-#[derive(Clone, Debug, Deserialize)]
-pub struct WantedJoin {
-    pub derivation: String,
-    pub source: String,
-    /// Derivations.
-    pub parts: Vec<String>,
 }
 
 /// What a step makes.
@@ -47,7 +26,7 @@ pub struct WantedJoin {
 pub enum Kind {
     /// Compilers, headers and libraries, of fetched files.
     Toolchain,
-    /// An object, of one source or of a part of it.
+    /// An object, of one source; or of a part of it: "host", "sm_90".
     Unit {
         source: String,
         part: Option<String>,
@@ -155,7 +134,7 @@ impl Steps {
     }
 }
 
-/// What derivations of variants make, by path, and what a person calls them. All others make toolchains.
+/// What libraries and packages of variants make, by path, and what a person calls them.
 fn kinds(wanted: &[(&str, &Wanted)]) -> BTreeMap<String, (Kind, String)> {
     let mut kinds = BTreeMap::new();
     for (variant, wanted) in wanted {
@@ -165,21 +144,22 @@ fn kinds(wanted: &[(&str, &Wanted)]) -> BTreeMap<String, (Kind, String)> {
             let name = format!("{variant} library");
             kinds.insert(library.clone(), (Kind::Library, name));
         }
-        for unit in &wanted.units {
-            let kind = Kind::Unit {
-                source: unit.source.clone(),
-                part: unit.part.clone(),
-                driver: unit.driver.clone(),
-            };
-            kinds.insert(unit.derivation.clone(), (kind.clone(), kind.role()));
-        }
-        for join in &wanted.joins {
-            let source = join.source.clone();
-            let kind = Kind::Join { source };
-            kinds.insert(join.derivation.clone(), (kind.clone(), kind.role()));
-        }
     }
     kinds
+}
+
+/// What nix/kernel/compile.nix made, if it was that.
+fn compilation(derivation: &Derivation) -> Option<Kind> {
+    let text = |name| derivation.attributes.get(name)?.as_str().map(str::to_owned);
+    let source = text("source")?;
+    if derivation.attributes.contains_key("devices") {
+        return Some(Kind::Join { source });
+    }
+    Some(Kind::Unit {
+        source,
+        part: Some(text("part")?).filter(|part| part != "whole"),
+        driver: text("driver")?,
+    })
 }
 
 impl Step {
@@ -240,8 +220,11 @@ impl Search<'_> {
             self.steps.all[*at].variants.insert(variant.to_owned());
             return true;
         }
-        let known = self.kinds.get(path).cloned();
-        let (kind, name) = known.unwrap_or_else(|| (Kind::Toolchain, name_of(path).to_owned()));
+        let (kind, name) = match (self.kinds.get(path), compilation(derivation)) {
+            (Some(known), _) => known.clone(),
+            (None, Some(kind)) => (kind.clone(), kind.role()),
+            (None, None) => (Kind::Toolchain, name_of(path).to_owned()),
+        };
         self.at.insert(path.to_owned(), self.steps.all.len());
         self.steps.all.push(Step {
             derivation: path.to_owned(),
