@@ -16,6 +16,8 @@ use serde::Deserialize;
 const NVCC: &str = "torch211-cxx11-cu130-x86_64-linux";
 /// NB: one toolkit of clang's only; each takes 100 MB of downloads.
 const CLANG: &str = "torch27-cxx11-cu126-x86_64-linux";
+/// Another release of clang.
+const NEWER_CLANG: &str = "torch29-cxx11-cu128-x86_64-linux";
 
 /// Units of the fixture, and why their parts do not fit together.
 const UNITS: [(&str, &str); 6] = [
@@ -52,7 +54,17 @@ fn split_units_of_nvcc_are_what_nvcc_makes_of_whole_ones() {
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn split_units_of_clang_are_what_clang_makes_of_whole_ones() {
-    for ((unit, why), object) in UNITS.iter().zip(derivations(CLANG).objects) {
+    compare_with_clang(CLANG);
+}
+
+#[test]
+#[ignore = "downloads a compiler and builds with Nix: run by `make full-test`"]
+fn split_units_of_a_newer_clang_are_what_it_makes_of_whole_ones() {
+    compare_with_clang(NEWER_CLANG);
+}
+
+fn compare_with_clang(variant: &str) {
+    for ((unit, why), object) in UNITS.iter().zip(derivations(variant).objects) {
         // clang has no such id.
         let why = if *unit == "module_id" { "" } else { why };
         check(unit, why, &object);

@@ -9,7 +9,7 @@ use walkdir::WalkDir;
 use super::fetch::Purpose;
 use super::prepare::prepare;
 use super::survey::{self, Graph};
-use super::{CommandError, count, fetch, generate, print};
+use super::{CommandError, fetch, generate, print};
 use crate::matrix::Variant;
 use crate::nix::schedule::{Cost, Costs, Unit};
 use crate::nix::{Built, Finished, Limits, Nix, Work, name_of};
@@ -297,7 +297,7 @@ fn slowest(built: &Built, mut steps: Steps) -> Vec<String> {
         ));
     }
     if units.len() > SHOWN {
-        lines.push(format!("  and {} more", count(units.len() - SHOWN, "unit")));
+        lines.push(format!("  and {} more", units.len() - SHOWN));
     }
     let path = steps.critical_path();
     let names = path.steps.iter().filter_map(|own| steps.step(own));
