@@ -333,7 +333,9 @@ fn slowest(built: &Built, variants: &[&Variant], wanted: &[Wanted]) -> Vec<Strin
         };
         let after = |finished: &Finished| name_of(&finished.derivation).contains(&variant.name);
         let unit = seconds(&own).into_iter().fold(0.0, f64::max);
-        (unit, seconds(&after).into_iter().sum::<f64>())
+        // NB: `sum` of nothing is -0.
+        let after = seconds(&after).into_iter();
+        (unit, after.fold(0.0, |sum, seconds| sum + seconds))
     });
     let longest = paths.max_by(|(a, b), (c, d)| (a + b).total_cmp(&(c + d)));
     if let Some((unit, after)) = longest.filter(|_| !lines.is_empty()) {

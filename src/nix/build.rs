@@ -1,6 +1,6 @@
 //! Builds derivations in Nix's sandbox and watches. Which compilation starts when is decided in schedule.rs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -128,6 +128,8 @@ struct Build<'a> {
     limits: &'a Limits,
     progress: Progress,
     built: Built,
+    /// Those of Nix so far.
+    warnings: BTreeSet<String>,
     sender: Sender<(u64, Message)>,
     receiver: Receiver<(u64, Message)>,
     /// Nixes so far: each has its own numbers for what it does.
@@ -144,6 +146,7 @@ impl<'a> Build<'a> {
             limits,
             progress: Progress::new(count, limits.print_logs, ProgressDrawTarget::stderr()),
             built: Built::default(),
+            warnings: BTreeSet::new(),
             sender,
             receiver,
             started: 0,
@@ -244,6 +247,12 @@ impl<'a> Build<'a> {
                     None => {}
                 },
                 Message::Event(Event::Message { level: 0, text }) => self.built.errors.push(text),
+                // Several Nixes may give the same warning.
+                Message::Event(Event::Message { level: 1, text }) => {
+                    if self.warnings.insert(text.clone()) {
+                        self.progress.print(&text);
+                    }
+                }
                 Message::Event(Event::Plain(text)) if !text.trim().is_empty() => {
                     self.progress.print(&text);
                 }
@@ -263,6 +272,7 @@ impl<'a> Build<'a> {
         command.args([
             "--realise",
             "--keep-going",
+            "--no-gc-warning",
             "--log-format",
             "internal-json",
             "-v",

@@ -22,7 +22,7 @@ pub enum Event {
     Line { id: u64, text: String },
     /// An activity ended, well or not.
     Stopped { id: u64 },
-    /// Nix says something; level 0 is an error.
+    /// Nix says something; level 0 is an error, 1 a warning.
     Message { level: u64, text: String },
     /// A line that is no record.
     Plain(String),
@@ -72,7 +72,7 @@ pub fn event(line: &str) -> Event {
         ("start", BUILD) => Event::Started {
             id: record.id,
             derivation: field(0),
-            machine: Some(field(1)).filter(|machine| !machine.is_empty()),
+            machine: machine(&field(1)),
         },
         ("start", SUBSTITUTE) => Event::Copying {
             id: record.id,
@@ -92,6 +92,12 @@ pub fn event(line: &str) -> Event {
     }
 }
 
+/// A builder, less the parameters of its URI.
+fn machine(uri: &str) -> Option<String> {
+    let name = uri.split('?').next()?;
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,7 +114,7 @@ mod tests {
             }
         );
         assert!(matches!(
-            event(&started.replace(r#""","#, r#""ssh://b","#)),
+            event(&started.replace(r#""","#, r#""ssh://b?remote-store=/s","#)),
             Event::Started { machine: Some(machine), .. } if machine == "ssh://b"
         ));
         assert_eq!(
