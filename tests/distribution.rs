@@ -140,7 +140,7 @@ impl Machine {
         }
     }
 
-    /// Names of what was built since, less toolchains if they are none of the test's.
+    /// Names of what was built since, sorted.
     fn built_since(&self, before: &BTreeSet<String>) -> Vec<String> {
         let new = self.built();
         let new = new.difference(before);
@@ -216,7 +216,7 @@ fn a_second_machine_takes_from_a_cache_what_the_first_one_built() {
     let before = first.built();
     run(&mut first.build(&mine));
     let built = first.built_since(&before);
-    println!("built on the first machine: {built:#?}");
+    println!("cache: built on the first machine: {built:?}");
     for name in [BINDING, HEAVY, HOST, LIBRARY, LIGHT, PACKAGE] {
         assert!(built.iter().any(|own| own == name), "{built:?}");
     }
@@ -243,18 +243,18 @@ fn a_second_machine_takes_from_a_cache_what_the_first_one_built() {
     let output = run(&mut second.build(&theirs));
     let table = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(table.contains("copied"), "{table}");
-    assert_eq!(second.built_since(&BTreeSet::new()), [""; 0]);
+    let built = second.built_since(&BTreeSet::new());
+    println!("cache: built on the second machine: {built:?}");
+    assert_eq!(built, [""; 0]);
     assert_eq!(files(&theirs), files(&mine));
 
     // One unit, and what is made of it. Its toolchain and the other objects come from the cache.
     theirs.write("csrc/light.cu", &format!("// other than {nonce}\n"));
     let output = run(&mut second.build(&theirs));
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    println!("after a change on the second machine:\n{words}");
-    assert_eq!(
-        second.built_since(&BTreeSet::new()),
-        [LIGHT, PACKAGE, LIBRARY]
-    );
+    let built = second.built_since(&BTreeSet::new());
+    println!("cache: built on the second machine after csrc/light.cu changed: {built:?}");
+    assert_eq!(built, [LIGHT, PACKAGE, LIBRARY]);
     for object in [BINDING, HEAVY, HOST, "cuda-13.0"] {
         assert!(words.contains(&format!("copied {object} from {cache}")));
     }
@@ -385,10 +385,13 @@ fn a_builder_over_ssh_compiles_and_heavy_units_go_where_big_parallel_is() {
         builder(&remote.store, "big-parallel")
     );
     let words = successful(build(&client, &kernel));
-    let there = remote.built_since(&BTreeSet::new());
-    println!("built on the builder: {there:#?}\n{words}");
+    let (here, there) = (
+        client.built_since(&BTreeSet::new()),
+        remote.built_since(&BTreeSet::new()),
+    );
+    println!("builder: built by it: {there:?}\nbuilder: built by the client: {here:?}");
     assert_eq!(there, [HEAVY, HOST, LIGHT, BINDING, PACKAGE, LIBRARY]);
-    assert_eq!(client.built_since(&BTreeSet::new()), [""; 0]);
+    assert_eq!(here, [""; 0]);
     assert!(
         words.contains("6 steps built on ssh://builder\n"),
         "{words}"
@@ -411,7 +414,7 @@ fn a_builder_over_ssh_compiles_and_heavy_units_go_where_big_parallel_is() {
         client.built_since(&BTreeSet::new()),
         remote.built_since(&before),
     );
-    println!("built on the builder without big-parallel: {there:#?}\nand here: {here:#?}");
+    println!("small builder: built by it: {there:?}\nsmall builder: built by the client: {here:?}");
     assert_eq!(here, [HEAVY]);
     assert_eq!(there, [HOST, LIGHT, BINDING, PACKAGE, LIBRARY]);
 }

@@ -1,7 +1,7 @@
 //! What a person sees while Nix builds: a bar over all derivations and a line for each that runs. Nothing of it is
 //! drawn where standard error is no terminal; there, a line is printed when a derivation is done.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,8 @@ pub struct Progress {
     bars: MultiProgress,
     total: ProgressBar,
     running: BTreeMap<Id, Running>,
+    /// Store paths that came from binary caches.
+    copied: BTreeSet<String>,
     /// Whether every line of every build is printed.
     print_logs: bool,
     terminal: bool,
@@ -96,6 +98,7 @@ impl Progress {
             bars,
             total,
             running: BTreeMap::new(),
+            copied: BTreeSet::new(),
             print_logs,
             terminal,
         }
@@ -177,8 +180,9 @@ impl Progress {
         let (name, place) = (name_of(&running.path), &running.place);
         let machine = match &running.place {
             Place::Cache(cache) => {
-                if !self.terminal {
-                    self.print(&format!("copied {name}{place} {seconds:.1} s"));
+                // Several Nixes may wait for the same one.
+                if self.copied.insert(running.path.clone()) {
+                    self.log(&format!("copied {name}{place} {seconds:.1} s"));
                 }
                 return Some(Stopped::Copied(running.path, cache.clone()));
             }
@@ -186,13 +190,11 @@ impl Progress {
             Place::Here => None,
         };
         self.total.inc(1);
-        if !self.terminal {
-            let (done, of) = (
-                self.total.position(),
-                self.total.length().unwrap_or_default(),
-            );
-            self.print(&format!("[{done}/{of}] {name}{place} {seconds:.1} s"));
-        }
+        let (done, of) = (
+            self.total.position(),
+            self.total.length().unwrap_or_default(),
+        );
+        self.log(&format!("[{done}/{of}] {name}{place} {seconds:.1} s"));
         Some(Stopped::Built(Finished {
             derivation: running.path,
             machine,
@@ -200,6 +202,13 @@ impl Progress {
             peak: running.peak,
             last_lines: running.last_lines,
         }))
+    }
+
+    /// A line where nothing is drawn.
+    fn log(&self, line: &str) {
+        if !self.terminal {
+            self.print(line);
+        }
     }
 
     /// A line above the bars.
