@@ -19,6 +19,12 @@ const VARIANT: &str = "torch211-cxx11-cu130-x86_64-linux";
 /// Units of the kernel, by the names of their objects.
 const BINDING: &str = "sample-torch-ext-binding.cpp.o";
 const HEAVY: &str = "sample-csrc-heavy.cu.o";
+/// It is compiled in parts.
+const PARTS: [&str; 3] = [
+    "sample-csrc-heavy.cu-host.o",
+    "sample-csrc-heavy.cu-sm_80.o",
+    "sample-csrc-heavy.cu-sm_90.o",
+];
 const HOST: &str = "sample-csrc-host.cpp.o";
 const LIGHT: &str = "sample-csrc-light.cu.o";
 const LIBRARY: &str = "sample-torch211-cxx11-cu130-x86_64-linux-library";
@@ -48,12 +54,18 @@ maxver = "2.11"
 backend = "cuda"
 depends = []
 src = ["csrc/heavy.cu", "csrc/host.cpp", "csrc/light.cu"]
-cuda-capabilities = ["8.0"]
+cuda-capabilities = ["8.0", "9.0"]
 "#;
     let files = [
-        ("csrc/heavy.cu", "#include <cub/version.cuh>\n"),
-        ("csrc/host.cpp", "#include <cstdio>\n"),
-        ("csrc/light.cu", "#include <cuda_fp16.h>\n"),
+        (
+            "csrc/heavy.cu",
+            "#include <cub/version.cuh>\n__global__ void heavy(int *x) { *x = CUB_VERSION; }\n",
+        ),
+        ("csrc/host.cpp", "int host() { return 0; }\n"),
+        (
+            "csrc/light.cu",
+            "__global__ void light(float *x) { *x += *x; }\n",
+        ),
         ("torch-ext/binding.cpp", ""),
     ];
     let sample = Sample::new(build_toml, &[]);
@@ -217,7 +229,8 @@ fn a_second_machine_takes_from_a_cache_what_the_first_one_built() {
     run(&mut first.build(&mine));
     let built = first.built_since(&before);
     println!("cache: built on the first machine: {built:?}");
-    for name in [BINDING, HEAVY, HOST, LIBRARY, LIGHT, PACKAGE] {
+    let all = [BINDING, HEAVY, HOST, LIBRARY, LIGHT, PACKAGE];
+    for name in all.iter().chain(&PARTS) {
         assert!(built.iter().any(|own| own == name), "{built:?}");
     }
 
@@ -249,7 +262,10 @@ fn a_second_machine_takes_from_a_cache_what_the_first_one_built() {
     assert_eq!(files(&theirs), files(&mine));
 
     // One unit, and what is made of it. Its toolchain and the other objects come from the cache.
-    theirs.write("csrc/light.cu", &format!("// other than {nonce}\n"));
+    theirs.write(
+        "csrc/light.cu",
+        &format!("// other than {nonce}\n__global__ void light(float *x) {{ *x = 0; }}\n"),
+    );
     let output = run(&mut second.build(&theirs));
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     let built = second.built_since(&BTreeSet::new());
@@ -390,10 +406,13 @@ fn a_builder_over_ssh_compiles_and_heavy_units_go_where_big_parallel_is() {
         remote.built_since(&BTreeSet::new()),
     );
     println!("builder: built by it: {there:?}\nbuilder: built by the client: {here:?}");
-    assert_eq!(there, [HEAVY, HOST, LIGHT, BINDING, PACKAGE, LIBRARY]);
+    let heavy = [&PARTS[..], &[HEAVY]].concat();
+    let light = [HOST, LIGHT, BINDING];
+    let rest = [PACKAGE, LIBRARY];
+    assert_eq!(there, [&heavy, &light[..], &rest].concat());
     assert_eq!(here, [""; 0]);
     assert!(
-        words.contains("6 steps built on ssh://builder\n"),
+        words.contains("9 steps built on ssh://builder\n"),
         "{words}"
     );
 
@@ -405,7 +424,8 @@ fn a_builder_over_ssh_compiles_and_heavy_units_go_where_big_parallel_is() {
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success(), "{words}");
     assert!(words.contains("required system features"), "{words}");
-    assert_eq!(remote.built_since(&before), [HOST, LIGHT, BINDING]);
+    assert_eq!(remote.built_since(&before), light);
+    assert_eq!(client.built_since(&BTreeSet::new()), [""; 0]);
 
     // Unless this machine may build too.
     client.settings = format!("{settings}max-jobs = 1\n{}", builder(&remote.store, "-"));
@@ -415,8 +435,8 @@ fn a_builder_over_ssh_compiles_and_heavy_units_go_where_big_parallel_is() {
         remote.built_since(&before),
     );
     println!("small builder: built by it: {there:?}\nsmall builder: built by the client: {here:?}");
-    assert_eq!(here, [HEAVY]);
-    assert_eq!(there, [HOST, LIGHT, BINDING, PACKAGE, LIBRARY]);
+    assert_eq!(here, heavy);
+    assert_eq!(there, [&light[..], &rest].concat());
 }
 
 /// What a program says that ends well.

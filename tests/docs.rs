@@ -24,12 +24,12 @@ fn page(name: &str) -> String {
 
 #[test]
 fn every_block_is_of_a_language_that_is_run() {
-    let page = page("nix.md");
+    let pages = page("nix.md") + &page("distribution.md");
     let known: usize = ["sh", "nix", "ini"]
         .iter()
-        .map(|language| blocks(&page, language).len())
+        .map(|language| blocks(&pages, language).len())
         .sum();
-    let fences = page.lines().filter(|line| line.starts_with("```")).count();
+    let fences = pages.lines().filter(|line| line.starts_with("```")).count();
     assert_eq!(known * 2, fences);
     assert!(known > 6);
 }
