@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # What takes too long for every change, after `make test`: the program as Nix builds it, checks and shells with a whole
-# torch, every pin at its source, a build with little memory (scripts/full-tests.txt), and the oldest and newest variants
-# of examples/relu.
+# torch, every pin at its source, a build with little memory, a binary cache and a remote builder (scripts/full-tests.txt),
+# and the oldest and newest variants of examples/relu.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/single-user.sh
+scripts/setup.sh --full-test
 export NIX_REMOTE=$PWD/target/nix-store
 export KERNEL_BUILDER_TEST_VENV=$PWD/.venv
 cargo build --quiet
@@ -18,5 +19,9 @@ for shell in "${shells[@]}"; do
 done
 target/debug/kernel-builder fetch --tool
 while read -r name; do
-    cargo test --quiet -- --ignored "$name"
+    cargo test --quiet -- --ignored --show-output "$name"
 done <scripts/full-tests.txt
+
+# The cache and the builder once more with a current Nix, which `make test` has unpacked.
+export PATH=$PWD/target/nix-2.26/bin:$PATH NIX_REMOTE=$PWD/target/nix-store-2.26 NIX_CONFIG='sandbox-paths ='
+cargo test --quiet --test distribution -- --ignored --show-output

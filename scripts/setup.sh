@@ -17,9 +17,13 @@ if ! have=$(cargo --version 2>/dev/null | cut -d ' ' -f 2) ||
     [ "$(printf '%s\n%s\n' "$needed" "$have" | sort -V | head -n 1)" != "$needed" ]; then
     packages+=(rustc-web cargo-web)
 fi
-# What only contributors need.
+# What only contributors need, and what only `make full-test` does.
 if [ "${1-}" = --contributor ]; then
     command -v shellcheck >/dev/null || packages+=(shellcheck)
+fi
+if [ "${1-}" = --full-test ]; then
+    [ -x /usr/sbin/sshd ] || packages+=(openssh-server)
+    command -v ssh >/dev/null || packages+=(openssh-client)
 fi
 
 [ ${#packages[@]} -gt 0 ] || exit 0

@@ -1,4 +1,5 @@
-//! Runs every code block of docs/nix.md: `sh` in a kernel's folder, `nix` as its flake.nix, `ini` as nix.conf.
+//! Runs every code block of docs/nix.md: `sh` in a kernel's folder, `nix` as its flake.nix, `ini` as nix.conf. Of
+//! docs/distribution.md, tests/distribution.rs runs the rest.
 
 #[path = "common/clone.rs"]
 mod clone;
@@ -16,19 +17,19 @@ fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
         .collect()
 }
 
-fn page() -> String {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/nix.md");
-    std::fs::read_to_string(path).expect("docs/nix.md")
+fn page(name: &str) -> String {
+    let path = format!("{}/docs/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(path).expect("a page")
 }
 
 #[test]
 fn every_block_is_of_a_language_that_is_run() {
-    let page = page();
+    let pages = page("nix.md") + &page("distribution.md");
     let known: usize = ["sh", "nix", "ini"]
         .iter()
-        .map(|language| blocks(&page, language).len())
+        .map(|language| blocks(&pages, language).len())
         .sum();
-    let fences = page.lines().filter(|line| line.starts_with("```")).count();
+    let fences = pages.lines().filter(|line| line.starts_with("```")).count();
     assert_eq!(known * 2, fences);
     assert!(known > 6);
 }
@@ -43,7 +44,7 @@ fn shell_blocks_run() {
     let own = program.parent().expect("a folder").display().to_string();
     let path = std::env::var("PATH").expect("PATH");
     let more = std::env::var("NIX_CONFIG").unwrap_or_default();
-    for block in blocks(&page(), "sh") {
+    for block in blocks(&page("nix.md"), "sh") {
         run(Command::new("bash")
             .args(["-euo", "pipefail", "-c", block])
             .current_dir(clone.relu())
@@ -56,7 +57,7 @@ fn shell_blocks_run() {
 #[ignore = "evaluates with Nix: run by `make test`"]
 fn flakes_evaluate() {
     let clone = Clone::new();
-    for block in blocks(&page(), "nix") {
+    for block in blocks(&page("nix.md"), "nix") {
         std::fs::write(clone.relu().join("flake.nix"), block).expect("write");
         clone.nix(&["eval", "--raw", ".#packages.x86_64-linux.default.drvPath"]);
         clone.nix(&["flake", "check", "--no-build"]);
@@ -66,7 +67,10 @@ fn flakes_evaluate() {
 #[test]
 #[ignore = "starts Nix: run by `make test`"]
 fn settings_are_known_to_nix() {
-    for block in blocks(&page(), "ini") {
+    let pages = page("nix.md") + &page("distribution.md");
+    let settings = blocks(&pages, "ini");
+    assert!(settings.len() > 1);
+    for block in settings {
         let more = std::env::var("NIX_CONFIG").unwrap_or_default();
         let output = run(Command::new("nix")
             .args([

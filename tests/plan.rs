@@ -685,6 +685,29 @@ fn units_without_torch_know_nothing_of_its_release() {
     assert_eq!(slow, 1);
 }
 
+#[test]
+fn device_code_with_headers_of_torch_or_of_libraries_is_heavy() {
+    let section = "[kernel.units]\nbackend = \"cuda\"\ndepends = [\"torch\"]\n\
+                   src = [\"cub.cu\", \"plain.cu\", \"torch.cpp\", \"torch.cu\"]\n";
+    let sample = Sample::new(
+        &format!("{CUDA}{section}"),
+        &[
+            ("cub.cu", "#include <cub/cub.cuh>\n"),
+            ("plain.cu", "#include <cuda_fp16.h>\n"),
+            ("torch.cpp", "#include <torch/all.h>\n"),
+            ("torch.cu", "#include <torch/all.h>\n"),
+        ],
+    );
+    let (_, variant) = only(&sample);
+    let mut heavy: Vec<&str> = groups(&variant, "units")
+        .iter()
+        .filter(|group| group.heavy)
+        .flat_map(|group| group.sources.iter().map(String::as_str))
+        .collect();
+    heavy.sort_unstable();
+    assert_eq!(heavy, ["cub.cu", "torch.cu"]);
+}
+
 /// A build refuses files that the plan does not know, by the same digests.
 #[test]
 fn rust_and_the_shell_compute_the_same_digests() {

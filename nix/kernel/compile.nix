@@ -24,6 +24,8 @@
   flags,
   # Whether it reaches headers of the framework or of Python. If not, they are no inputs.
   framework,
+  # Whether it is for machines that offer `big-parallel` alone.
+  heavy,
   # From src/plan/split.rs: how it is compiled in parts; null: in one piece.
   split,
   # Header of macros that register operators, for units that do so with it, else null.
@@ -83,7 +85,8 @@ let
     metallibHeader = if driver == "apple-clang++" then ../../templates/torch/metallib.h else "";
     ptxas = if driver == "clang" then ./ptxas.sh else "";
     cuda = if cuda then toolchain.cuda.toolkit else "";
-  };
+  }
+  // (if heavy then { requiredSystemFeatures = [ "big-parallel" ]; } else { });
   # NB: src/steps knows compilations by `part`, and what joins some by `devices`.
   compiled =
     part: more:

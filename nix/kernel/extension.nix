@@ -27,6 +27,7 @@ let
         sources.fresh units.${source}
         // {
           name = "${name}-${source}";
+          heavy = group.heavy or false;
           split = group.split or null;
           inherit (group) driver flags framework;
           inherit include source toolchain;

@@ -9,7 +9,7 @@ use walkdir::WalkDir;
 use super::fetch::Purpose;
 use super::prepare::prepare;
 use super::survey::{self, Graph};
-use super::{CommandError, fetch, generate, print};
+use super::{CommandError, count, fetch, generate, print};
 use crate::matrix::Variant;
 use crate::nix::schedule::{Cost, Costs, Unit};
 use crate::nix::{Built, Finished, Limits, Nix, Work, name_of};
@@ -40,7 +40,7 @@ pub fn run(
     let file = survey::root(&prepared)?.join("build.nix");
     let wanted = survey::evaluate(&nix, &prepared, &variants, &file)?;
     let limits = Limits {
-        max_jobs: max_jobs.map_or_else(cores_of_machine, usize::from),
+        max_jobs: jobs(&nix, max_jobs),
         cores: usize::from(cores),
         print_logs,
     };
@@ -59,13 +59,21 @@ pub fn run(
     let mut rows = vec![["variant", "result", "seconds", "size"].map(str::to_owned)];
     let mut failed = 0;
     for (variant, wanted) in variants.iter().zip(&wanted) {
-        let row = finish(&nix, variant, &wanted.derivation, &seconds, &output)?;
+        let row = finish(
+            &nix,
+            variant,
+            &wanted.derivation,
+            &seconds,
+            &built.copied,
+            &output,
+        )?;
         failed += usize::from(row.is_none());
         let [result, time, size] = row.unwrap_or_else(|| ["failed", "-", "-"].map(str::to_owned));
         rows.push([variant.name.clone(), result, time, size]);
     }
     print(&table(&rows))?;
-    for line in slowest(&built, graph.steps) {
+    let notes = elsewhere(&built).into_iter();
+    for line in notes.chain(slowest(&built, graph.steps)) {
         anstream::eprintln!("{line}");
     }
     anstream::eprintln!("{} in {:.1} s", output, start.elapsed().as_secs_f64());
@@ -142,6 +150,7 @@ fn finish(
     variant: &Variant,
     derivation: &str,
     seconds: &BTreeMap<&str, f64>,
+    copied: &BTreeMap<String, String>,
     output: &Utf8Path,
 ) -> Result<Option<[String; 3]>, CommandError> {
     let Some(path) = nix.output_of(derivation)? else {
@@ -171,7 +180,11 @@ fn finish(
         .iter()
         .filter_map(|needed| seconds.get(needed.as_str()).copied())
         .collect();
-    let result = if own.is_empty() { "cached" } else { "built" };
+    let result = match own.is_empty() {
+        true if copied.contains_key(&path) => "copied",
+        true => "cached",
+        false => "built",
+    };
     let size = WalkDir::new(&target)
         .into_iter()
         .flatten()
@@ -217,15 +230,20 @@ pub fn report_failures(nix: &Nix, built: &Built, print_logs: bool) -> Result<(),
     Ok(())
 }
 
-pub fn cores_of_machine() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+/// How many derivations are built here at a time: as many as asked for, as Nix is configured where it has other machines
+/// too, or one for each core.
+pub fn jobs(nix: &Nix, asked: Option<u16>) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let default = || nix.jobs_beside_builders().unwrap_or_else(cores);
+    asked.map_or_else(default, usize::from)
 }
 
 /// Splits what is still to be built into what comes before the units, the units, and the variants. Where Nix has remote
 /// builders, it knows best what to run where: everything is left to it.
 fn work(nix: &Nix, graph: &Graph<'_>, planned: &[String], costs: &Costs) -> Work {
     let mut units = BTreeMap::new();
-    for step in graph.steps.to_build().filter(|_| !nix.has_builders()) {
+    let here = nix.jobs_beside_builders().is_none();
+    for step in graph.steps.to_build().filter(|_| here) {
         // NB: where parts of a unit do not fit together, what joins them compiles, and then takes memory.
         let driver = match &step.kind {
             Kind::Unit { driver, .. } => Some(&**driver),
@@ -262,6 +280,23 @@ fn work(nix: &Nix, graph: &Graph<'_>, planned: &[String], costs: &Costs) -> Work
         count: planned.len(),
         units: units.into_values().collect(),
     }
+}
+
+/// How much came from each binary cache, and from each builder.
+fn elsewhere(built: &Built) -> Vec<String> {
+    fn lines<'a>(thing: &str, how: &str, places: impl Iterator<Item = &'a String>) -> Vec<String> {
+        let mut numbers: BTreeMap<&String, usize> = BTreeMap::new();
+        for place in places {
+            *numbers.entry(place).or_default() += 1;
+        }
+        let line = |(place, number)| format!("{} {how} {place}", count(number, thing));
+        numbers.into_iter().map(line).collect()
+    }
+    let machines = built.finished.iter();
+    let machines = machines.filter_map(|finished| finished.machine.as_ref());
+    let mut all = lines("path", "copied from", built.copied.values());
+    all.extend(lines("step", "built on", machines));
+    all
 }
 
 /// What took longest: the compilations with the most time and memory, and the longest chain of steps, which no number of

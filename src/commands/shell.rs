@@ -90,9 +90,7 @@ fn bring(
         &Options::default(),
     )?;
     let limits = Limits {
-        max_jobs: arguments
-            .max_jobs
-            .map_or_else(build::cores_of_machine, usize::from),
+        max_jobs: build::jobs(nix, arguments.max_jobs),
         cores: usize::from(arguments.cores),
         print_logs: arguments.print_build_logs,
     };

@@ -22,7 +22,7 @@ pub fn run(
     let nix = Nix::find()?;
     let store = nix.store_folder().ok_or(CommandError::RemoteStore)?;
     let limits = Limits {
-        max_jobs: max_jobs.map_or_else(build::cores_of_machine, usize::from),
+        max_jobs: build::jobs(&nix, max_jobs),
         cores: usize::from(cores),
         print_logs: false,
     };

@@ -1,6 +1,6 @@
 //! Builds derivations in Nix's sandbox and watches. Which compilation starts when is decided in schedule.rs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use indicatif::ProgressDrawTarget;
 
 use super::log::{Event, event};
-use super::progress::{Finished, Progress};
+use super::progress::{Finished, Place, Progress, Stopped};
 use super::schedule::{Queue, Unit};
 use super::{Nix, NixError, memory, name_of};
 
@@ -42,6 +42,8 @@ pub struct Work {
 pub struct Built {
     /// In the order in which they ended, the failed ones included.
     pub finished: Vec<Finished>,
+    /// Store paths that came from binary caches, and from which.
+    pub copied: BTreeMap<String, String>,
     /// Nix's errors; empty if everything was built.
     pub errors: Vec<String>,
 }
@@ -126,6 +128,8 @@ struct Build<'a> {
     limits: &'a Limits,
     progress: Progress,
     built: Built,
+    /// Those of Nix so far.
+    warnings: BTreeSet<String>,
     sender: Sender<(u64, Message)>,
     receiver: Receiver<(u64, Message)>,
     /// Nixes so far: each has its own numbers for what it does.
@@ -142,6 +146,7 @@ impl<'a> Build<'a> {
             limits,
             progress: Progress::new(count, limits.print_logs, ProgressDrawTarget::stderr()),
             built: Built::default(),
+            warnings: BTreeSet::new(),
             sender,
             receiver,
             started: 0,
@@ -221,17 +226,36 @@ impl<'a> Build<'a> {
             // Numbers of activities are small; those of several Nixes must not be mixed up.
             let own = |id: u64| (number, id);
             match message {
-                Message::Event(Event::Started { id, derivation }) => {
-                    self.progress.started(own(id), derivation);
+                Message::Event(Event::Started {
+                    id,
+                    derivation,
+                    machine,
+                }) => {
+                    let place = machine.map_or(Place::Here, Place::Builder);
+                    self.progress.started(own(id), derivation, place);
+                }
+                Message::Event(Event::Copying { id, path, cache }) => {
+                    let place = Place::Cache(cache);
+                    self.progress.started(own(id), path, place);
                 }
                 Message::Event(Event::Line { id, text }) => match text.strip_prefix(PEAK) {
                     Some(kilobytes) => self.progress.peak(own(id), kilobytes.trim().parse().ok()),
                     None => self.progress.line(own(id), &text),
                 },
-                Message::Event(Event::Stopped { id }) => {
-                    self.built.finished.extend(self.progress.stopped(own(id)));
-                }
+                Message::Event(Event::Stopped { id }) => match self.progress.stopped(own(id)) {
+                    Some(Stopped::Built(finished)) => self.built.finished.push(finished),
+                    Some(Stopped::Copied(path, cache)) => {
+                        self.built.copied.insert(path, cache);
+                    }
+                    None => {}
+                },
                 Message::Event(Event::Message { level: 0, text }) => self.built.errors.push(text),
+                // Several Nixes may give the same warning.
+                Message::Event(Event::Message { level: 1, text }) => {
+                    if self.warnings.insert(text.clone()) {
+                        self.progress.print(&text);
+                    }
+                }
                 Message::Event(Event::Plain(text)) if !text.trim().is_empty() => {
                     self.progress.print(&text);
                 }
@@ -251,6 +275,7 @@ impl<'a> Build<'a> {
         command.args([
             "--realise",
             "--keep-going",
+            "--no-gc-warning",
             "--log-format",
             "internal-json",
             "-v",

@@ -6,13 +6,23 @@ use serde::Deserialize;
 /// What a line of Nix's standard error says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A build began. The activity's number, and the derivation.
-    Started { id: u64, derivation: String },
+    /// A build began. The activity's number, the derivation, and which builder has it; this machine is nothing.
+    Started {
+        id: u64,
+        derivation: String,
+        machine: Option<String>,
+    },
+    /// A store path is being copied from a binary cache.
+    Copying {
+        id: u64,
+        path: String,
+        cache: String,
+    },
     /// A line that a build printed.
     Line { id: u64, text: String },
     /// An activity ended, well or not.
     Stopped { id: u64 },
-    /// Nix says something; level 0 is an error.
+    /// Nix says something; level 0 is an error, 1 a warning.
     Message { level: u64, text: String },
     /// A line that is no record.
     Plain(String),
@@ -37,6 +47,8 @@ struct Record {
 
 /// `Build`, among the types of activities that start.
 const BUILD: u64 = 105;
+/// `Substitute`, likewise.
+const SUBSTITUTE: u64 = 108;
 /// `buildLogLine`, among the types of results.
 const LOG_LINE: u64 = 101;
 
@@ -60,6 +72,12 @@ pub fn event(line: &str) -> Event {
         ("start", BUILD) => Event::Started {
             id: record.id,
             derivation: field(0),
+            machine: machine(&field(1)),
+        },
+        ("start", SUBSTITUTE) => Event::Copying {
+            id: record.id,
+            path: field(0),
+            cache: field(1),
         },
         ("result", LOG_LINE) => Event::Line {
             id: record.id,
@@ -74,6 +92,12 @@ pub fn event(line: &str) -> Event {
     }
 }
 
+/// A builder, less the parameters of its URI.
+fn machine(uri: &str) -> Option<String> {
+    let name = uri.split('?').next()?;
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,7 +109,22 @@ mod tests {
             event(started),
             Event::Started {
                 id: 461,
-                derivation: "/nix/store/a-t.drv".to_owned()
+                derivation: "/nix/store/a-t.drv".to_owned(),
+                machine: None,
+            }
+        );
+        assert!(matches!(
+            event(&started.replace(r#""","#, r#""ssh://b?remote-store=/s","#)),
+            Event::Started { machine: Some(machine), .. } if machine == "ssh://b"
+        ));
+        assert_eq!(
+            event(
+                r#"@nix {"action":"start","fields":["/nix/store/a-t","file:///c"],"id":7,"level":4,"text":"","type":108}"#
+            ),
+            Event::Copying {
+                id: 7,
+                path: "/nix/store/a-t".to_owned(),
+                cache: "file:///c".to_owned()
             }
         );
         assert_eq!(

@@ -70,8 +70,8 @@ pub struct Nix {
     nix: PathBuf,
     /// Binary caches to ask; nothing where Nix's configuration could not be read.
     substituters: Option<String>,
-    /// Whether it is configured to build on other machines too.
-    builders: bool,
+    /// Where it is configured to build on other machines too: how many derivations it builds here at a time.
+    jobs_beside_builders: Option<usize>,
     /// Whether it has no users to run builds as, so that root has to do it itself.
     single_user: bool,
 }
@@ -88,20 +88,21 @@ impl Nix {
             store: find("nix-store")?,
             nix: find("nix")?,
             substituters: None,
-            builders: false,
+            jobs_beside_builders: None,
             single_user: false,
         };
         if let Some(settings) = nix.settings() {
             nix.single_user = lacks_build_users(&settings);
             nix.substituters = configured_caches(&settings);
-            nix.builders = has_builders(&settings);
+            nix.jobs_beside_builders = jobs_beside_builders(&settings);
         }
         Ok(nix)
     }
 
-    /// Whether Nix is configured to build on other machines too.
-    pub fn has_builders(&self) -> bool {
-        self.builders
+    /// Where Nix is configured to build on other machines too: how many derivations it builds here at a time, which may be
+    /// none.
+    pub fn jobs_beside_builders(&self) -> Option<usize> {
+        self.jobs_beside_builders
     }
 
     fn settings(&self) -> Option<serde_json::Value> {
@@ -378,6 +379,12 @@ fn configured_caches(settings: &serde_json::Value) -> Option<String> {
         .filter(|cache| !cache.contains("cache.nixos.org"))
         .collect();
     Some(ours.join(" "))
+}
+
+fn jobs_beside_builders(settings: &serde_json::Value) -> Option<usize> {
+    let jobs = settings["max-jobs"]["value"].as_u64()?;
+    let jobs = usize::try_from(jobs).ok()?;
+    has_builders(settings).then_some(jobs)
 }
 
 /// NB: the default names a file that need not exist.

@@ -1,7 +1,8 @@
 //! What a person sees while Nix builds: a bar over all derivations and a line for each that runs. Nothing of it is
 //! drawn where standard error is no terminal; there, a line is printed when a derivation is done.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -18,23 +19,48 @@ pub struct Progress {
     bars: MultiProgress,
     total: ProgressBar,
     running: BTreeMap<Id, Running>,
+    /// Store paths that came from binary caches.
+    copied: BTreeSet<String>,
     /// Whether every line of every build is printed.
     print_logs: bool,
     terminal: bool,
 }
 
 struct Running {
-    derivation: String,
+    /// A derivation, or a path that is being copied.
+    path: String,
+    place: Place,
     since: Instant,
     row: Option<ProgressBar>,
     last_lines: Vec<String>,
     peak: Option<u64>,
 }
 
+/// Where something comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// It is built on this machine.
+    Here,
+    /// It is built on another.
+    Builder(String),
+    /// It is copied from a binary cache.
+    Cache(String),
+}
+
+/// What has ended.
+#[derive(Debug)]
+pub enum Stopped {
+    Built(Finished),
+    /// A store path, and the binary cache that it is from.
+    Copied(String, String),
+}
+
 /// A derivation that was built or failed.
 #[derive(Clone, Debug)]
 pub struct Finished {
     pub derivation: String,
+    /// The builder that had it; nothing for this machine.
+    pub machine: Option<String>,
     pub seconds: f64,
     /// Bytes that the largest of its processes had; only compilations say.
     pub peak: Option<u64>,
@@ -72,12 +98,13 @@ impl Progress {
             bars,
             total,
             running: BTreeMap::new(),
+            copied: BTreeSet::new(),
             print_logs,
             terminal,
         }
     }
 
-    pub fn started(&mut self, id: Id, derivation: String) {
+    pub fn started(&mut self, id: Id, path: String, place: Place) {
         let terminal = self.terminal;
         let row = (self
             .running
@@ -88,7 +115,7 @@ impl Progress {
             .then(|| {
                 let row = self.bars.add(ProgressBar::new_spinner());
                 row.set_style(style("  {elapsed:>4} {prefix} {wide_msg}"));
-                row.set_prefix(name_of(&derivation).to_owned());
+                row.set_prefix(format!("{}{place}", name_of(&path)));
                 if terminal {
                     row.enable_steady_tick(Duration::from_secs(1));
                 }
@@ -97,7 +124,8 @@ impl Progress {
         self.running.insert(
             id,
             Running {
-                derivation,
+                path,
+                place,
                 since: Instant::now(),
                 row,
                 last_lines: Vec::new(),
@@ -137,35 +165,50 @@ impl Progress {
         }
         running.last_lines.push(text.to_owned());
         if self.print_logs {
-            let line = format!("{}> {text}", name_of(&running.derivation));
+            let line = format!("{}> {text}", name_of(&running.path));
             self.print(&line);
         }
     }
 
-    pub fn stopped(&mut self, id: Id) -> Option<Finished> {
+    pub fn stopped(&mut self, id: Id) -> Option<Stopped> {
         let running = self.running.remove(&id)?;
         let seconds = running.since.elapsed().as_secs_f64();
         if let Some(row) = running.row {
             row.finish_and_clear();
             self.bars.remove(&row);
         }
+        let (name, place) = (name_of(&running.path), &running.place);
+        let machine = match &running.place {
+            Place::Cache(cache) => {
+                // Several Nixes may wait for the same one.
+                if self.copied.insert(running.path.clone()) {
+                    self.log(&format!("copied {name}{place} {seconds:.1} s"));
+                }
+                return Some(Stopped::Copied(running.path, cache.clone()));
+            }
+            Place::Builder(machine) => Some(machine.clone()),
+            Place::Here => None,
+        };
         self.total.inc(1);
-        if !self.terminal {
-            let (done, of) = (
-                self.total.position(),
-                self.total.length().unwrap_or_default(),
-            );
-            self.print(&format!(
-                "[{done}/{of}] {} {seconds:.1} s",
-                name_of(&running.derivation)
-            ));
-        }
-        Some(Finished {
-            derivation: running.derivation,
+        let (done, of) = (
+            self.total.position(),
+            self.total.length().unwrap_or_default(),
+        );
+        self.log(&format!("[{done}/{of}] {name}{place} {seconds:.1} s"));
+        Some(Stopped::Built(Finished {
+            derivation: running.path,
+            machine,
             seconds,
             peak: running.peak,
             last_lines: running.last_lines,
-        })
+        }))
+    }
+
+    /// A line where nothing is drawn.
+    fn log(&self, line: &str) {
+        if !self.terminal {
+            self.print(line);
+        }
     }
 
     /// A line above the bars.
@@ -180,6 +223,17 @@ impl Progress {
 
     pub fn finish(&self) {
         self.total.finish_and_clear();
+    }
+}
+
+impl fmt::Display for Place {
+    /// What follows the name of a thing.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Here => Ok(()),
+            Place::Builder(machine) => write!(f, " on {machine}"),
+            Place::Cache(cache) => write!(f, " from {cache}"),
+        }
     }
 }
 
@@ -200,7 +254,8 @@ mod tests {
             false,
             ProgressDrawTarget::term_like(Box::new(terminal.clone())),
         );
-        progress.started((1, 1), "/nix/store/abc-relu.cu.o.drv".to_owned());
+        let derivation = "/nix/store/abc-relu.cu.o.drv".to_owned();
+        progress.started((1, 1), derivation, Place::Builder("ssh://b".to_owned()));
         progress.line((1, 1), "compiling");
         let draw = |progress: &Progress| {
             for running in progress.running.values() {
@@ -211,9 +266,12 @@ mod tests {
         draw(&progress);
         let shown = terminal.contents();
         assert!(shown.contains("0/2 built"), "{shown}");
-        assert!(shown.contains("relu.cu.o compiling"), "{shown}");
-        let finished = progress.stopped((1, 1)).expect("it ran");
+        assert!(shown.contains("relu.cu.o on ssh://b compiling"), "{shown}");
+        let Some(Stopped::Built(finished)) = progress.stopped((1, 1)) else {
+            panic!("it ran");
+        };
         assert_eq!(finished.last_lines, ["compiling"]);
+        assert_eq!(finished.machine.as_deref(), Some("ssh://b"));
         draw(&progress);
         let shown = terminal.contents();
         assert!(shown.contains("1/2 built"), "{shown}");

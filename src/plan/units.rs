@@ -83,6 +83,9 @@ pub struct UnitGroup {
     pub namespace: Namespace,
     /// Whether they reach headers of the framework or of Python. If they do not, an object serves all releases of it.
     pub framework: bool,
+    /// Whether they ask Nix for a machine with `big-parallel` (docs/distribution.md has the rule).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub heavy: bool,
     pub flags: Vec<String>,
     /// If units are compiled for each architecture apart: what is not in `flags`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -267,7 +270,7 @@ impl Context<'_> {
         let mut searches = self.searches.iter();
         let search = searches.find(|search| search.include == include);
         let mut headers = BTreeSet::new();
-        let mut groups: BTreeMap<(Driver, Namespace, bool, bool, bool), UnitGroup> =
+        let mut groups: BTreeMap<(Driver, Namespace, bool, bool, bool, bool), UnitGroup> =
             BTreeMap::new();
         for (source, language) in units {
             let reach = search.and_then(|search| search.reach(source));
@@ -277,10 +280,24 @@ impl Context<'_> {
             // torch brings what translates CUDA sources.
             let translated = driver == Driver::Hip && language == Language::Cuda;
             let framework = translated || reach.is_none_or(|reach| reach.framework);
+            let libraries = reach.is_none_or(|reach| reach.libraries);
+            let heavy = match driver {
+                Driver::Nvcc | Driver::Clang => framework || libraries,
+                // ROCm's own headers are in folders, like those of libraries.
+                Driver::Hip => reach.is_none_or(|reach| reach.framework),
+                _ => false,
+            };
             let light = reach.is_some_and(split::is_light);
             let mut split = split::split(driver, own.device, &archs).filter(|_| !light);
-            let lists_archs = split.is_some() && reach.is_none_or(|reach| reach.libraries);
-            let key = (driver, namespace, framework, split.is_some(), lists_archs);
+            let lists_archs = split.is_some() && libraries;
+            let key = (
+                driver,
+                namespace,
+                framework,
+                heavy,
+                split.is_some(),
+                lists_archs,
+            );
             let group = groups.entry(key).or_insert_with(|| {
                 if let Some(split) = split.as_mut().filter(|_| lists_archs) {
                     split.arch_list = Some(split::arch_list(&archs));
@@ -291,6 +308,7 @@ impl Context<'_> {
                     driver,
                     namespace,
                     framework,
+                    heavy,
                     flags,
                     split,
                     sources: Vec::new(),
