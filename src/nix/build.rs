@@ -94,6 +94,11 @@ impl Nix {
             build.all(&possible)?;
         }
         build.progress.finish();
+        // What could not be copied was begun, too.
+        let begun: Vec<String> = build.built.copied.keys().cloned().collect();
+        for path in self.invalid(&begun)? {
+            build.built.copied.remove(&path);
+        }
         Ok(build.built)
     }
 
