@@ -23,5 +23,6 @@ while read -r name; do
 done <scripts/full-tests.txt
 
 # The cache and the builder once more with a current Nix, which `make test` has unpacked.
-export PATH=$PWD/target/nix-2.26/bin:$PATH NIX_REMOTE=$PWD/target/nix-store-2.26 NIX_CONFIG='sandbox-paths ='
+export PATH=$PWD/target/nix-2.26/bin:$PATH NIX_REMOTE=$PWD/target/nix-store-2.26 NIX_CONFIG="${NIX_CONFIG-}
+sandbox-paths ="
 cargo test --quiet --test distribution -- --ignored --show-output
