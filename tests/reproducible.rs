@@ -30,10 +30,12 @@ src = ["torch-ext/binding.cpp"]
 [kernel.sample]
 backend = "cpu"
 depends = []
-src = ["csrc/sample.cpp"]
+src = ["csrc/sample.cpp", "csrc/binary.h"]
 "#;
-    let source = "#include <cstdio>\nextern \"C\" void sample() { std::puts(\"sample\"); }\n";
-    Sample::new(build_toml, &[("csrc/sample.cpp", source)])
+    let source = "#include <cstdio>\n#include \"binary.h\"\nextern \"C\" void sample() { std::puts(\"sample\"); }\n";
+    let binary = "// What no string of Nix can hold: \0\n";
+    let files = [("csrc/sample.cpp", source), ("csrc/binary.h", binary)];
+    Sample::new(build_toml, &files)
 }
 
 /// The library of this repository, whose script for compilations ends with more commands.

@@ -74,7 +74,7 @@ fn environment(shared: Shared) -> Environment<'static> {
 /// Appends a value as a Nix expression: a literal, a list or an attribute set of such, with names for what is shared.
 pub(super) fn literal(value: &Value, shared: &Shared, text: &mut String) -> Result<(), Error> {
     match value.kind() {
-        ValueKind::String => text.push_str(&string(value.as_str().unwrap_or_default())),
+        ValueKind::String => push_string(value.as_str().unwrap_or_default(), text),
         ValueKind::Bool => text.push_str(if value.is_true() { "true" } else { "false" }),
         ValueKind::None => text.push_str("null"),
         // Parentheses: in a list, a minus would be an operator.
@@ -116,6 +116,9 @@ pub(super) fn literal(value: &Value, shared: &Shared, text: &mut String) -> Resu
 
 /// Appends a part of a value: its name, if it has one.
 fn part(value: &Value, shared: &Shared, text: &mut String) -> Result<(), Error> {
+    if shared.is_empty() || !Shared::may_name(value) {
+        return literal(value, shared, text);
+    }
     let mut own = String::new();
     literal(value, &Shared::default(), &mut own)?;
     match shared.name(&own) {
@@ -143,21 +146,31 @@ fn attribute(name: &str) -> String {
 /// A string literal. What is special in one: `"`, `\`, and `$` before `{`; a carriage return would be lost.
 pub fn string(content: &str) -> String {
     let mut text = String::with_capacity(content.len() + 2);
-    text.push('"');
-    let mut characters = content.chars().peekable();
-    while let Some(character) = characters.next() {
-        match character {
-            '"' => text.push_str("\\\""),
-            '\\' => text.push_str("\\\\"),
-            '\n' => text.push_str("\\n"),
-            '\r' => text.push_str("\\r"),
-            '\t' => text.push_str("\\t"),
-            '$' if characters.peek() == Some(&'{') => text.push_str("\\$"),
-            other => text.push(other),
-        }
-    }
-    text.push('"');
+    push_string(content, &mut text);
     text
+}
+
+fn push_string(content: &str, text: &mut String) {
+    const SPECIAL: [char; 6] = ['"', '\\', '\n', '\r', '\t', '$'];
+    text.push('"');
+    let mut rest = content;
+    while let Some(at) = rest.find(SPECIAL) {
+        let (plain, special) = rest.split_at(at);
+        text.push_str(plain);
+        let (character, after) = special.split_at(1);
+        text.push_str(match character {
+            "\"" => "\\\"",
+            "\\" => "\\\\",
+            "\n" => "\\n",
+            "\r" => "\\r",
+            "\t" => "\\t",
+            _ if after.starts_with('{') => "\\$",
+            _ => "$",
+        });
+        rest = after;
+    }
+    text.push_str(rest);
+    text.push('"');
 }
 
 #[cfg(test)]

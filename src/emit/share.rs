@@ -20,6 +20,16 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// Whether nothing has a name.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Whether values of this kind can have a name.
+    pub fn may_name(value: &Value) -> bool {
+        matches!(value.kind(), ValueKind::Seq | ValueKind::Map)
+    }
+
     /// The name of a value with this text, if it has one.
     pub fn name(&self, text: &str) -> Option<&str> {
         self.names.get(text).map(String::as_str)
@@ -70,7 +80,7 @@ struct Different {
 
 impl Found {
     fn visit(&mut self, value: &Value, key: &str) -> Result<(), Error> {
-        if !matches!(value.kind(), ValueKind::Seq | ValueKind::Map) {
+        if !Shared::may_name(value) {
             return Ok(());
         }
         let mut text = String::new();

@@ -74,6 +74,9 @@ pub struct File {
     pub digest: String,
     /// Files of the kernel, sorted.
     pub includes: Vec<String>,
+    /// Whether it holds what no string of Nix can, a byte of zero.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub binary: bool,
 }
 
 /// What a unit reaches, directly or not.
@@ -242,6 +245,7 @@ struct Files<'a> {
 /// What counts of a file.
 struct Text {
     bytes: usize,
+    binary: bool,
     includes: Vec<Include>,
     digest: String,
     namespace: Namespace,
@@ -275,6 +279,7 @@ impl<'a> Files<'a> {
         let words = String::from_utf8_lossy(&bytes);
         let text = Rc::new(Text {
             bytes: bytes.len(),
+            binary: bytes.contains(&0),
             framework: self.macros.iter().any(|name| words.contains(name)),
             arch_list: words.contains(split::ARCH_LIST),
             includes: includes::includes(&bytes),
@@ -467,6 +472,7 @@ impl<'a> Graph<'a> {
             File {
                 digest: node.text.digest.clone(),
                 includes,
+                binary: node.text.binary,
             }
         };
         self.nodes

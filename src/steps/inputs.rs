@@ -41,8 +41,8 @@ const REPEATED: [&str; 7] = [
     "outputChecks",
 ];
 
-/// The names that nix/kernel/sources.nix gives to the kernel's own files in the store.
-const OWN: [&str; 2] = ["headers", "source"];
+/// The names that nix/kernel/sources.nix gives to what is of the kernel's own files.
+const OWN: [&str; 3] = ["headers", "includes", "source"];
 
 impl Inputs {
     /// Those of a derivation. `id` is the id of its variant, `files` are hashes of the kernel's files that it sees.
