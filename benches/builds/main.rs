@@ -3,6 +3,7 @@
 //!
 //! `BENCH=relu,60,400` chooses kernels: examples/relu (C++ and CUDA), or a generated one of so many C++ units.
 //! `BENCH_VARIANTS=8` is the number of variants of the latter, `BENCH_UNITS=heavy` makes each unit take 2 s, not 0.3 s.
+//! `BENCH_ROUNDS=3` builds one variant from nothing so many times.
 
 mod cmake;
 mod measure;
@@ -30,6 +31,8 @@ fn main() {
     let count: usize = variable("BENCH_VARIANTS", "8")
         .parse()
         .expect("a number of variants");
+    let rounds: usize = variable("BENCH_ROUNDS", "1").parse().expect("a number");
+    assert!(rounds > 0, "BENCH_ROUNDS is at least 1");
     let instances = match &*variable("BENCH_UNITS", "light") {
         "light" => LIGHT,
         "heavy" => HEAVY,
@@ -44,12 +47,13 @@ fn main() {
     for kernel in kernels.split(',') {
         let root = dir.path().join(kernel);
         match kernel {
-            "relu" => relu(root),
+            "relu" => relu(root, rounds),
             units => generated(
                 root,
                 units.parse().expect("relu, or a number of units"),
                 count,
                 instances,
+                rounds,
             ),
         }
     }
@@ -61,7 +65,7 @@ fn salt() -> String {
     format!("run {} {:?}", std::process::id(), time.unwrap_or_default())
 }
 
-fn generated(root: PathBuf, units: usize, count: usize, instances: usize) {
+fn generated(root: PathBuf, units: usize, count: usize, instances: usize, rounds: usize) {
     synthetic::write(&root, units, instances, &salt());
     let variants: Vec<String> = TORCHES[..=count]
         .iter()
@@ -69,7 +73,9 @@ fn generated(root: PathBuf, units: usize, count: usize, instances: usize) {
         .collect();
     println!("\n### {units} C++ units of {instances} instances and a binding, {count} variants\n");
     let mut bench = Bench::new(root, variants);
-    bench.one(|bench| synthetic::write(&bench.root, units, instances, &salt()));
+    bench.one(rounds, |bench| {
+        synthetic::write(&bench.root, units, instances, &salt())
+    });
     bench.head();
     bench.all(count);
     bench.incremental("one .cpp file", "csrc/unit_7.cpp", count);
@@ -78,7 +84,7 @@ fn generated(root: PathBuf, units: usize, count: usize, instances: usize) {
     bench.one_more(count);
 }
 
-fn relu(root: PathBuf) {
+fn relu(root: PathBuf, rounds: usize) {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/relu");
     for entry in walkdir::WalkDir::new(&example)
         .into_iter()
@@ -113,7 +119,7 @@ fn relu(root: PathBuf) {
     };
     println!("\n### examples/relu: C++, CUDA and a binding, 2 variants\n");
     let mut bench = Bench::new(root, variants);
-    bench.one(salted);
+    bench.one(rounds, salted);
     bench.head();
     salted(&bench);
     bench.all(2);
@@ -229,17 +235,23 @@ impl Bench {
         )
     }
 
-    /// One variant from nothing, beside CMake and beside Ninja alone.
-    fn one(&mut self, salted: impl Fn(&Bench)) {
-        let ours = self.ours(1);
-        salted(self);
-        let whole = self.project(0).fresh(self.jobs);
-        let overhead = (ours.seconds / whole.build.seconds - 1.0) * 100.0;
-        let cmake = whole.both();
-        println!(
-            "One variant from nothing: {:.1} s for {} units; CMake {:.1} s for {}, of which Ninja {:.1} s: {overhead:+.0} %.\n",
-            ours.seconds, ours.units, cmake.seconds, cmake.units, whole.build.seconds
-        );
+    /// One variant from nothing, beside CMake and beside Ninja alone, in turns.
+    fn one(&mut self, rounds: usize, salted: impl Fn(&Bench)) {
+        let mut overheads = Vec::new();
+        for _ in 0..rounds {
+            salted(self);
+            let ours = self.ours(1);
+            let whole = self.project(0).fresh(self.jobs);
+            let overhead = (ours.seconds / whole.build.seconds - 1.0) * 100.0;
+            overheads.push(overhead);
+            let cmake = whole.both();
+            println!(
+                "One variant from nothing: {:.1} s for {} units; CMake {:.1} s for {}, of which Ninja {:.1} s: {overhead:+.0} %.",
+                ours.seconds, ours.units, cmake.seconds, cmake.units, whole.build.seconds
+            );
+        }
+        overheads.sort_by(f64::total_cmp);
+        println!("Median: {:+.0} %.\n", overheads[rounds / 2]);
         salted(self);
     }
 

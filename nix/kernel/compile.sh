@@ -2,7 +2,13 @@
 mkdir work
 [ -z "$headerTree" ] || { cp -r "$headerTree/." work && chmod -R u+w work; }
 cd work
-place() { mkdir -p "$(dirname "./$2")" && cp "$1" "./$2"; }
+# NB: this runs for every unit: what bash can do by itself takes no process.
+folder() { [ -d "$1" ] || mkdir -p "$1"; }
+place() {
+    local path=./$2
+    folder "${path%/*}"
+    cp "$1" "$path"
+}
 place "$file" "./$source"
 for ((i = 0; i < ${#headers[@]}; i++)); do place "${headerFiles[i]}" "./${headers[i]}"; done
 # shellcheck source=nix/kernel/includes.sh
@@ -20,7 +26,7 @@ elif [ -n "$registration" ]; then
     command+=(-DKERNEL_BUILDER_NAMESPACE_LINKED)
 fi
 # A name with `..` needs the folder that it begins at.
-for dir in "${include[@]}"; do mkdir -p "$dir" && search+=("-I$dir"); done
+for dir in "${include[@]}"; do folder "$dir" && search+=("-I$dir"); done
 # Shaders see no C++.
 [ "$driver" = metal ] || for dir in "${system_include[@]}"; do search+=(-isystem "$dir"); done
 

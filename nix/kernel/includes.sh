@@ -18,11 +18,11 @@ LC_ALL=C awk '
         }
         line = ""
     }
-    BEGIN { for (i = 1; i < ARGC; i++) printf "" >("../includes/" i) }
+    BEGIN { for (i = 1; i < ARGC; i++) printf "" >("../includes/" (i - 1)) }
     FNR == 1 {
         if (out) { keep(); close(out) }
         while (ARGV[++number] != FILENAME) { }
-        out = "../includes/" number
+        out = "../includes/" (number - 1)
     }
     {
         continued = match($0, /\\[ \t\r\f]*$/)
@@ -30,11 +30,11 @@ LC_ALL=C awk '
         if (!continued) keep()
     }
     END { if (out) keep() }' "${files[@]}"
-for ((i = 0; i < ${#files[@]}; i++)); do printf '%s\n' "../includes/$((i + 1))"; done |
-    xargs sha256sum | cut -c 1-16 >../includes/now
+numbers=("${!files[@]}")
 i=0
-while read -r digest; do
-    [ "$digest" = "${recorded[i]}" ] ||
+while read -r digest _; do
+    [ "${digest:0:16}" = "${recorded[i]}" ] ||
         fail "${files[i]#./} includes or registers other things than when build.nix was generated: run \`kernel-builder generate\` in the kernel's folder"
     i=$((i + 1))
-done <../includes/now
+done < <(cd ../includes && sha256sum "${numbers[@]}")
+[ "$i" -eq ${#files[@]} ] || fail "cannot read what the files include"
