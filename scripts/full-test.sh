@@ -22,7 +22,8 @@ while read -r name; do
     cargo test --quiet -- --ignored --show-output "$name"
 done <scripts/full-tests.txt
 
-# The cache and the builder once more with a current Nix, which `make test` has unpacked.
+# The cache, the builder and rebuilds once more with a current Nix, which `make test` has unpacked.
 export PATH=$PWD/target/nix-2.26/bin:$PATH NIX_REMOTE=$PWD/target/nix-store-2.26 NIX_CONFIG="${NIX_CONFIG-}
 sandbox-paths ="
 cargo test --quiet --test distribution -- --ignored --show-output
+cargo test --quiet --test reproducible -- --ignored --show-output examples_and_a_kernel

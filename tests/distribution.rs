@@ -3,6 +3,8 @@
 
 #[path = "common/kernel.rs"]
 mod kernel;
+#[path = "common/run.rs"]
+mod run;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 use kernel::Sample;
+use run::{run, store};
 use serde_json::Value;
 
 const VARIANT: &str = "torch211-cxx11-cu130-x86_64-linux";
@@ -91,10 +94,8 @@ struct Machine {
 impl Machine {
     /// The one whose store all tests have, with toolchains.
     fn first() -> Self {
-        let store = std::env::var("NIX_REMOTE")
-            .expect("`make test` sets NIX_REMOTE: tests have a store of their own");
         Self {
-            store: store.into(),
+            store: store().into(),
             caches: None,
             settings: String::new(),
         }
@@ -444,11 +445,4 @@ fn successful(output: Output) -> String {
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{words}");
     words
-}
-
-fn run(command: &mut Command) -> Output {
-    let output = command.output().expect("start a program");
-    let words = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?} failed:\n{words}");
-    output
 }

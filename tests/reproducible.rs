@@ -5,12 +5,14 @@
 mod kernel;
 #[path = "common/run.rs"]
 mod run;
+#[path = "../benches/builds/synthetic.rs"]
+mod synthetic;
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use kernel::Sample;
-use run::store;
+use run::{printed, store};
 
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
 
@@ -60,18 +62,38 @@ fn library(more: &str) -> tempfile::TempDir {
 }
 
 fn verify(kernel: &Sample, more: &str) -> (Output, String) {
-    store();
     let library = library(more);
-    let output = Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
-        .arg("verify-reproducible")
-        .arg(kernel.path())
-        .args(["--variant", CPU])
-        .env("KERNEL_BUILDER_LIBRARY", library.path())
-        .output()
-        .expect("start kernel-builder");
+    let mut program = verify_reproducible(kernel.path());
+    program.args(["--variant", CPU]);
+    program.env("KERNEL_BUILDER_LIBRARY", library.path());
+    let output = program.output().expect("start kernel-builder");
     let text = [&*output.stdout, &*output.stderr].concat();
     let text = String::from_utf8_lossy(&text).into_owned();
     (output, text)
+}
+
+fn verify_reproducible(kernel: &Path) -> Command {
+    store();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_kernel-builder"));
+    program.arg("verify-reproducible").arg(kernel);
+    program
+}
+
+/// All variants that are built where nothing is asked for.
+#[test]
+#[ignore = "builds for half an hour: run by `make full-test`"]
+fn examples_and_a_kernel_of_sixty_units_give_the_same_bytes() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let large = dir.path().join("synthetic");
+    synthetic::write(&large, 60, synthetic::LIGHT, "reproducible");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    for kernel in [large, examples.join("relu"), examples.join("img2gray")] {
+        print!(
+            "{}: {}",
+            kernel.display(),
+            printed(&mut verify_reproducible(&kernel))
+        );
+    }
 }
 
 #[test]
