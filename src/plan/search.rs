@@ -64,7 +64,7 @@ pub struct Search {
     /// Sources and headers.
     pub files: BTreeMap<String, File>,
     #[serde(skip)]
-    reaches: HashMap<Utf8PathBuf, Reach>,
+    reaches: HashMap<String, Reach>,
 }
 
 /// What is included directly.
@@ -209,7 +209,7 @@ fn search(
                 .max()
                 .unwrap_or(Namespace::None),
         };
-        reaches.insert(source.to_owned(), reach);
+        reaches.insert(source.to_string(), reach);
     }
     for node in graph.nodes.iter().filter(|node| node.computed) {
         notes.push(format!(
@@ -228,7 +228,7 @@ fn search(
 impl Search {
     /// What a source of one of its components reaches.
     pub fn reach(&self, source: &Utf8Path) -> Option<&Reach> {
-        self.reaches.get(source)
+        self.reaches.get(source.as_str())
     }
 }
 

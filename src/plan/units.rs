@@ -269,13 +269,13 @@ impl Context<'_> {
         let include: Vec<String> = include.iter().map(ToString::to_string).collect();
         let mut searches = self.searches.iter();
         let search = searches.find(|search| search.include == include);
-        let mut headers = BTreeSet::new();
+        let mut headers: BTreeSet<&String> = BTreeSet::new();
         let mut groups: BTreeMap<(Driver, Namespace, bool, bool, bool, bool), UnitGroup> =
             BTreeMap::new();
         for (source, language) in units {
             let reach = search.and_then(|search| search.reach(source));
             let namespace = reach.map_or(Namespace::None, |reach| reach.namespace);
-            headers.extend(reach.iter().flat_map(|reach| reach.headers.iter().cloned()));
+            headers.extend(reach.iter().flat_map(|reach| &reach.headers));
             let driver = Driver::of(self.row, language);
             // torch brings what translates CUDA sources.
             let translated = driver == Driver::Hip && language == Language::Cuda;
@@ -319,7 +319,7 @@ impl Context<'_> {
         Component {
             name: name.to_owned(),
             include,
-            headers,
+            headers: headers.into_iter().cloned().collect(),
             units: groups.into_values().collect(),
             shared: Vec::new(),
             archs,
