@@ -25,5 +25,5 @@ done <scripts/full-tests.txt
 # The cache, the builder and rebuilds once more with a current Nix, which `make test` has unpacked.
 export PATH=$PWD/target/nix-2.26/bin:$PATH NIX_REMOTE=$PWD/target/nix-store-2.26 NIX_CONFIG="${NIX_CONFIG-}
 sandbox-paths ="
-cargo test --quiet --test distribution -- --ignored --show-output
+cargo test --quiet --test distribution -- --ignored --show-output --test-threads 1
 cargo test --quiet --test reproducible -- --ignored --show-output examples_and_a_kernel
