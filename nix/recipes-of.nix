@@ -4,7 +4,8 @@
 let
   pins = import ./pins.nix { inherit system; };
   seed = import ./seed.nix { inherit pins system; };
-  run = import ./run.nix { inherit seed system; };
+  runs = import ./run.nix { inherit seed system; };
+  run = { name, ... }@attrs: runs attrs { inherit name; };
   manylinux = import ./toolchains/manylinux.nix { inherit run; };
 
   hostRecipe =
@@ -118,7 +119,7 @@ in
   check = import ./check { inherit run; };
   testProgram = import ./check/program.nix { inherit program; };
 
-  compile = import ./kernel/compile.nix { inherit run; };
+  compile = import ./kernel/compile.nix { inherit runs; };
   link = import ./kernel/link.nix { inherit manylinux run; };
   inherit manylinux;
   package = import ./kernel/package.nix { inherit run; };

@@ -20,22 +20,19 @@ let
     group:
     let
       units = sources.units include;
-    in
-    map (
-      source:
-      recipe.compile (
-        sources.fresh units.${source}
+      object = recipe.compile (
+        builtins.removeAttrs group [
+          "namespace"
+          "sources"
+        ]
         // {
-          name = "${name}-${source}";
-          heavy = group.heavy or false;
-          split = group.split or null;
-          inherit (group) driver flags framework;
-          inherit include source toolchain;
+          inherit include toolchain;
           registration = if group.namespace == "none" then null else framework.registration;
           define = if group.namespace == "compiled" then "${framework.define}=${namespace}" else null;
         }
-      )
-    ) group.sources;
+      );
+    in
+    map (source: object "${name}-${source}" source (sources.fresh units.${source})) group.sources;
 
   # Those that variants share.
   shared = map (
@@ -76,7 +73,9 @@ in
 let
   recipe = (import ../recipes.nix).${system};
   tools = recipe.toolchain toolchain;
-  inherit (content id) namespace package;
+  # NB: an `inherit` from the call would make Nix compute it twice.
+  own = content id;
+  inherit (own) namespace package;
 
   # The objects of groups that some drivers make.
   compiled =

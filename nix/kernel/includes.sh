@@ -1,12 +1,13 @@
 # Sourced where sources are compiled: do the files still include what they did when build.nix was generated? Otherwise one
 # that is missing here would be searched for further on, and another of its name be found.
-# $includes: a line for each file, `<digest> <path>`. src/plan/includes.rs makes the digests of the same lines.
-files=()
-recorded=()
-while read -r digest path; do
+# $digests: of the source and of $headers; for a tree of them, $headerDigests has lines of `<digest> <path>`. src/plan/includes.rs
+# makes them of the same lines.
+files=("./$source" "${headers[@]/#/./}")
+recorded=("${digests[@]}")
+[ -z "$headerTree" ] || while read -r digest path; do
     recorded+=("$digest")
     files+=("./$path")
-done <"$includes"
+done <"$headerDigests"
 mkdir ../includes
 # Each file's lines -> ../includes/<its number>.
 LC_ALL=C awk '

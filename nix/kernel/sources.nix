@@ -90,22 +90,34 @@ let
       filter = path: _: wanted ? ${relative path};
     };
 
-  # Each file of a search, by itself. NB: as texts, which Nix takes into the store in less time than files: a fifth of all of
-  # the evaluation of a large kernel.
-  fileOf =
+  # Each file of the searches, by itself: its store path and what a hash of some files has of it. NB: as texts, which Nix takes
+  # into the store in less time than files: a fifth of all of the evaluation of a large kernel.
+  native = builtins.foldl' (
+    all: search: all // builtins.mapAttrs nativeFile search.files
+  ) { } searches;
+  nativeFile =
     path: file:
+    let
+      text = builtins.readFile (absolute (existing path));
+    in
     if file.binary or false then
-      builtins.path {
-        path = absolute (existing path);
-        name = "source";
+      {
+        stored = builtins.path {
+          path = absolute (existing path);
+          name = "source";
+        };
+        line = lineOf path;
       }
     else
-      builtins.toFile "source" (builtins.readFile (absolute (existing path)));
+      {
+        stored = builtins.toFile "source" text;
+        line = "${builtins.hashString "sha256" text}  ${path}";
+      };
+  lineOf = path: "${builtins.hashFile "sha256" (absolute (existing path))}  ${path}";
   # A search, with what each of its units is compiled from.
   searched =
     { include, files }:
     let
-      stored = builtins.mapAttrs fileOf files;
       # Of a source: it, and what it reaches, in the order of their names.
       reached = builtins.mapAttrs (
         source: _:
@@ -127,7 +139,13 @@ let
         map
           (headers: {
             name = key headers;
-            value = tree headers;
+            value = {
+              headerTree = tree headers;
+              # A line for each.
+              headerDigests = builtins.toFile "includes" (
+                builtins.concatStringsSep "" (map (path: "${files.${path}.digest} ${path}\n") headers)
+              );
+            };
           })
           (
             builtins.filter (headers: builtins.length headers > few) (map headersOf (builtins.attrNames files))
@@ -140,15 +158,13 @@ let
           isFew = builtins.length headers <= few;
         in
         {
-          file = stored.${source};
+          file = native.${source}.stored;
+          # Of what its files include (includes.sh).
+          digests = map (path: files.${path}.digest) ([ source ] ++ (if isFew then headers else [ ]));
           headers = if isFew then headers else [ ];
-          headerFiles = if isFew then map (path: stored.${path}) headers else [ ];
-          headerTree = if isFew then "" else trees.${key headers};
-          # A line for each file (includes.sh).
-          includes = builtins.toFile "includes" (
-            builtins.concatStringsSep "" (map (path: "${files.${path}.digest} ${path}\n") reached.${source})
-          );
-        };
+          headerFiles = if isFew then map (path: native.${path}.stored) headers else [ ];
+        }
+        // (if isFew then { headerTree = ""; } else trees.${key headers});
     in
     {
       inherit include;
@@ -156,11 +172,6 @@ let
     };
   all = map searched searches;
 
-  # What a hash of some files has of one. NB: many variants ask for the same.
-  lineOf = path: "${builtins.hashFile "sha256" (absolute (existing path))}  ${path}";
-  native = builtins.foldl' (
-    all: search: all // builtins.mapAttrs (path: _: lineOf path) search.files
-  ) { } searches;
 in
 {
   inherit fresh tree;
@@ -203,7 +214,7 @@ in
     salt: paths:
     builtins.substring 0 10 (
       builtins.hashString "sha256" (
-        builtins.concatStringsSep "\n" ([ salt ] ++ map (path: native.${path} or (lineOf path)) paths)
+        builtins.concatStringsSep "\n" ([ salt ] ++ map (path: native.${path}.line or (lineOf path)) paths)
       )
     );
 }

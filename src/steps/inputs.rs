@@ -31,8 +31,9 @@ pub struct Inputs {
 const ID: &str = "<id>";
 
 /// Attributes that say the same as something else here.
-const REPEATED: [&str; 7] = [
+const REPEATED: [&str; 8] = [
     "builder",
+    "digests",
     "name",
     "outputs",
     "source",
