@@ -26,27 +26,20 @@ let
     searches = [
       {
         include = [ "csrc" ];
-        files = {
-          "csrc/img2gray.cu" = {
-            digest = "27e0b7d374ccd181";
-            includes = [ "csrc/img2gray.h" ];
-          };
-          "csrc/img2gray.h" = {
-            digest = "964832e9dcfe4dd8";
-            includes = [ ];
-          };
-          "torch-ext/torch_binding.cpp" = {
-            digest = "c9a26d1f1ddb7e8a";
-            includes = [
-              "csrc/img2gray.h"
-              "torch-ext/torch_binding.h"
-            ];
-          };
-          "torch-ext/torch_binding.h" = {
-            digest = "599dc502d889c052";
-            includes = [ ];
-          };
+        digests = {
+          "csrc/img2gray.cu" = "27e0b7d374ccd181";
+          "csrc/img2gray.h" = "964832e9dcfe4dd8";
+          "torch-ext/torch_binding.cpp" = "c9a26d1f1ddb7e8a";
+          "torch-ext/torch_binding.h" = "599dc502d889c052";
         };
+        includes = {
+          "csrc/img2gray.cu" = [ "csrc/img2gray.h" ];
+          "torch-ext/torch_binding.cpp" = [
+            "csrc/img2gray.h"
+            "torch-ext/torch_binding.h"
+          ];
+        };
+        binary = [ ];
       }
     ];
     objects = [

@@ -26,24 +26,18 @@ let
     searches = [
       {
         include = [ "csrc" ];
-        files = {
-          "csrc/relu.h" = {
-            digest = "8fc17e3bff71aec1";
-            includes = [ ];
-          };
-          "csrc/relu_cpu.cpp" = {
-            digest = "7899d9a4e2c12977";
-            includes = [ "csrc/relu.h" ];
-          };
-          "csrc/relu_cuda.cu" = {
-            digest = "1561d30676b11c60";
-            includes = [ "csrc/relu.h" ];
-          };
-          "tvm-ffi-ext/binding.cpp" = {
-            digest = "05b3b3be26f662dc";
-            includes = [ "csrc/relu.h" ];
-          };
+        digests = {
+          "csrc/relu.h" = "8fc17e3bff71aec1";
+          "csrc/relu_cpu.cpp" = "7899d9a4e2c12977";
+          "csrc/relu_cuda.cu" = "1561d30676b11c60";
+          "tvm-ffi-ext/binding.cpp" = "05b3b3be26f662dc";
         };
+        includes = {
+          "csrc/relu_cpu.cpp" = [ "csrc/relu.h" ];
+          "csrc/relu_cuda.cu" = [ "csrc/relu.h" ];
+          "tvm-ffi-ext/binding.cpp" = [ "csrc/relu.h" ];
+        };
+        binary = [ ];
       }
     ];
     objects = [

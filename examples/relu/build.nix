@@ -26,43 +26,34 @@ let
     searches = [
       {
         include = [ "csrc" ];
-        files = {
-          "csrc/relu_cuda.cu" = {
-            digest = "d245f61770ed2876";
-            includes = [ "csrc/relu_cuda.h" ];
-          };
-          "csrc/relu_cuda.h" = {
-            digest = "964832e9dcfe4dd8";
-            includes = [ ];
-          };
-          "torch-ext/torch_binding.cpp" = {
-            digest = "abea7ed21a1fde24";
-            includes = [
-              "csrc/relu_cuda.h"
-              "torch-ext/torch_binding.h"
-            ];
-          };
-          "torch-ext/torch_binding.h" = {
-            digest = "599dc502d889c052";
-            includes = [ ];
-          };
+        digests = {
+          "csrc/relu_cuda.cu" = "d245f61770ed2876";
+          "csrc/relu_cuda.h" = "964832e9dcfe4dd8";
+          "torch-ext/torch_binding.cpp" = "abea7ed21a1fde24";
+          "torch-ext/torch_binding.h" = "599dc502d889c052";
         };
+        includes = {
+          "csrc/relu_cuda.cu" = [ "csrc/relu_cuda.h" ];
+          "torch-ext/torch_binding.cpp" = [
+            "csrc/relu_cuda.h"
+            "torch-ext/torch_binding.h"
+          ];
+        };
+        binary = [ ];
       }
       {
         include = [
           "torch-ext"
           "csrc"
         ];
-        files = {
-          "csrc/relu_cpu.cpp" = {
-            digest = "9b3e7c0169dfddb8";
-            includes = [ "torch-ext/torch_binding.h" ];
-          };
-          "torch-ext/torch_binding.h" = {
-            digest = "599dc502d889c052";
-            includes = [ ];
-          };
+        digests = {
+          "csrc/relu_cpu.cpp" = "9b3e7c0169dfddb8";
+          "torch-ext/torch_binding.h" = "599dc502d889c052";
         };
+        includes = {
+          "csrc/relu_cpu.cpp" = [ "torch-ext/torch_binding.h" ];
+        };
+        binary = [ ];
       }
     ];
     objects = [

@@ -7,7 +7,8 @@
   manifest,
   # Folders in which compilers look for headers, and a digest of the names that they then had.
   listing,
-  # For some lists of folders to `include`: files with what each includes, and a digest of the lines that say so.
+  # For some lists of folders to `include`: digests of what says in each file what it includes, the files that some include, and
+  # those that are not text.
   searches,
   ...
 }:
@@ -93,14 +94,14 @@ let
   # Each file of the searches, by itself: its store path and what a hash of some files has of it. NB: as texts, which Nix takes
   # into the store in less time than files: a fifth of all of the evaluation of a large kernel.
   native = builtins.foldl' (
-    all: search: all // builtins.mapAttrs nativeFile search.files
+    all: search: all // builtins.mapAttrs (path: _: nativeFile search path) search.digests
   ) { } searches;
   nativeFile =
-    path: file:
+    search: path:
     let
       text = builtins.readFile (absolute (existing path));
     in
-    if file.binary or false then
+    if builtins.elem path search.binary then
       {
         stored = builtins.path {
           path = absolute (existing path);
@@ -116,7 +117,12 @@ let
   lineOf = path: "${builtins.hashFile "sha256" (absolute (existing path))}  ${path}";
   # A search, with what each of its units is compiled from.
   searched =
-    { include, files }:
+    {
+      include,
+      digests,
+      includes,
+      ...
+    }:
     let
       # Of a source: it, and what it reaches, in the order of their names.
       reached = builtins.mapAttrs (
@@ -125,11 +131,11 @@ let
           map (file: file.key) (
             builtins.genericClosure {
               startSet = [ { key = source; } ];
-              operator = file: map (key: { inherit key; }) files.${file.key}.includes;
+              operator = file: map (key: { inherit key; }) (includes.${file.key} or [ ]);
             }
           )
         )
-      ) files;
+      ) digests;
       headersOf = source: builtins.filter (path: path != source) reached.${source};
       # NB: each tree makes Nix look at the whole folder, each file by itself is an input more; most units have few, or the
       # same as others.
@@ -143,12 +149,14 @@ let
               headerTree = tree headers;
               # A line for each.
               headerDigests = builtins.toFile "includes" (
-                builtins.concatStringsSep "" (map (path: "${files.${path}.digest} ${path}\n") headers)
+                builtins.concatStringsSep "" (map (path: "${digests.${path}} ${path}\n") headers)
               );
             };
           })
           (
-            builtins.filter (headers: builtins.length headers > few) (map headersOf (builtins.attrNames files))
+            builtins.filter (headers: builtins.length headers > few) (
+              map headersOf (builtins.attrNames digests)
+            )
           )
       );
       unit =
@@ -160,7 +168,7 @@ let
         {
           file = native.${source}.stored;
           # Of what its files include (includes.sh).
-          digests = map (path: files.${path}.digest) ([ source ] ++ (if isFew then headers else [ ]));
+          digests = map (path: digests.${path}) ([ source ] ++ (if isFew then headers else [ ]));
           headers = if isFew then headers else [ ];
           headerFiles = if isFew then map (path: native.${path}.stored) headers else [ ];
         }
@@ -168,7 +176,7 @@ let
     in
     {
       inherit include;
-      units = builtins.mapAttrs (source: _: unit source) files;
+      units = builtins.mapAttrs (source: _: unit source) digests;
     };
   all = map searched searches;
 

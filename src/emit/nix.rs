@@ -6,7 +6,7 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, Undefi
 use serde::Serialize;
 
 use super::EmitError;
-use super::share::Shared;
+use super::share::Values;
 use crate::plan::Plan;
 
 /// The build.nix of a plan: formatted, and parsed by rnix before anybody gets to see it.
@@ -29,18 +29,8 @@ fn render(
 ) -> Result<String, EmitError> {
     let failed = |source| EmitError::Render { target, source };
     let invalid = |why: String| EmitError::Invalid { target, why };
-    let context = Value::from(Serde(context));
-    let list = |key| Ok(context.get_attr(key)?.try_iter()?.collect::<Vec<_>>());
-    let variants = list("variants").map_err(failed)?;
-    let noarch = list("noarch").map_err(failed)?;
-    let objects = list("objects").map_err(failed)?;
-    let parts = variants.iter().chain(&noarch).chain(&objects);
-    let shared = Shared::find(parts).map_err(failed)?;
-    let context = minijinja::context! {
-        shared => Value::from_safe_string(shared.bindings.clone()),
-        ..context
-    };
-    let rendered = environment(shared)
+    let context = share(Value::from(Serde(context))).map_err(failed)?;
+    let rendered = environment()
         .render_named_str("template.nix.j2", template, context)
         .map_err(failed)?;
     let formatted = nixfmt_rs::format(&rendered)
@@ -51,85 +41,75 @@ fn render(
     }
 }
 
+/// A plan in which lists of variants and objects are lists of Nix texts, with names for what these have in common, and in
+/// `shared` what the names stand for.
+fn share(plan: Value) -> Result<Value, Error> {
+    let mut values = Values::default();
+    let mut list = |key| {
+        let list = plan.get_attr(key)?;
+        let values = list.try_iter()?.map(|value| values.add(&value, key));
+        values.collect::<Result<Vec<_>, Error>>()
+    };
+    let [variants, noarch, objects] = [list("variants")?, list("noarch")?, list("objects")?];
+    let shared = values.share();
+    let texts = |list: Vec<usize>| -> Value {
+        let texts = list.into_iter().map(|value| values.text(value));
+        texts.map(Value::from_safe_string).collect()
+    };
+    Ok(minijinja::context! {
+        shared => Value::from_safe_string(shared),
+        objects => texts(objects),
+        variants => texts(variants),
+        noarch => texts(noarch),
+        ..plan
+    })
+}
+
 /// NB: escaping is fixed when a template is added, so everything is set before that.
-fn environment(shared: Shared) -> Environment<'static> {
+fn environment() -> Environment<'static> {
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::Custom("nix".into()));
-    environment.set_formatter(
-        move |output: &mut Output<'_>, _: &mut State<'_, '_>, value| {
-            let mut text = String::new();
-            match value.is_safe() {
-                // Nix already.
-                true => text.push_str(value.as_str().unwrap_or_default()),
-                false => literal(value, &shared, &mut text)?,
-            }
-            output.write_str(&text)?;
-            Ok(())
-        },
-    );
+    environment.set_formatter(|output: &mut Output<'_>, _: &mut State<'_, '_>, value| {
+        match value.is_safe() {
+            // Nix already.
+            true => output.write_str(value.as_str().unwrap_or_default())?,
+            false => output.write_str(&literal(value)?)?,
+        }
+        Ok(())
+    });
     environment
 }
 
-/// Appends a value as a Nix expression: a literal, a list or an attribute set of such, with names for what is shared.
-pub(super) fn literal(value: &Value, shared: &Shared, text: &mut String) -> Result<(), Error> {
-    match value.kind() {
-        ValueKind::String => push_string(value.as_str().unwrap_or_default(), text),
-        ValueKind::Bool => text.push_str(if value.is_true() { "true" } else { "false" }),
-        ValueKind::None => text.push_str("null"),
+/// A value as a Nix expression: a literal, a list or an attribute set of such.
+fn literal(value: &Value) -> Result<String, Error> {
+    let mut values = Values::default();
+    let added = values.add(value, "")?;
+    Ok(values.text(added))
+}
+
+/// A value without parts.
+pub(super) fn scalar(value: &Value) -> Result<String, Error> {
+    Ok(match value.kind() {
+        ValueKind::String => string(value.as_str().unwrap_or_default()),
+        ValueKind::Bool => value.is_true().to_string(),
+        ValueKind::None => "null".to_owned(),
         // Parentheses: in a list, a minus would be an operator.
-        ValueKind::Number if value.is_integer() => {
-            let number = value.to_string();
-            text.push_str(&if number.starts_with('-') {
-                format!("({number})")
-            } else {
-                number
-            });
-        }
-        ValueKind::Seq => {
-            text.push_str("[ ");
-            for item in value.try_iter()? {
-                part(&item, shared, text)?;
-                text.push(' ');
-            }
-            text.push(']');
-        }
-        ValueKind::Map => {
-            text.push_str("{ ");
-            for key in value.try_iter()? {
-                text.push_str(&attribute(key.as_str().unwrap_or_default()));
-                text.push_str(" = ");
-                part(&value.get_item(&key)?, shared, text)?;
-                text.push_str("; ");
-            }
-            text.push('}');
-        }
+        ValueKind::Number if value.is_integer() => match value.to_string() {
+            negative if negative.starts_with('-') => format!("({negative})"),
+            number => number,
+        },
         kind => {
             return Err(Error::new(
                 ErrorKind::InvalidOperation,
                 format!("cannot print {kind} as Nix"),
             ));
         }
-    }
-    Ok(())
-}
-
-/// Appends a part of a value: its name, if it has one.
-fn part(value: &Value, shared: &Shared, text: &mut String) -> Result<(), Error> {
-    if shared.is_empty() || !Shared::may_name(value) {
-        return literal(value, shared, text);
-    }
-    let mut own = String::new();
-    literal(value, &Shared::default(), &mut own)?;
-    match shared.name(&own) {
-        Some(name) => text.push_str(name),
-        None => literal(value, shared, text)?,
-    }
-    Ok(())
+    })
 }
 
 /// The name of an attribute: bare where Nix reads it as a name, else quoted.
-fn attribute(name: &str) -> String {
+pub(super) fn attribute(name: &str) -> String {
     const KEYWORDS: [&str; 9] = [
         "assert", "else", "if", "in", "inherit", "let", "or", "rec", "then",
     ];
@@ -145,13 +125,8 @@ fn attribute(name: &str) -> String {
 
 /// A string literal. What is special in one: `"`, `\`, and `$` before `{`; a carriage return would be lost.
 pub fn string(content: &str) -> String {
-    let mut text = String::with_capacity(content.len() + 2);
-    push_string(content, &mut text);
-    text
-}
-
-fn push_string(content: &str, text: &mut String) {
     const SPECIAL: [char; 6] = ['"', '\\', '\n', '\r', '\t', '$'];
+    let mut text = String::with_capacity(content.len() + 2);
     text.push('"');
     let mut rest = content;
     while let Some(at) = rest.find(SPECIAL) {
@@ -171,6 +146,7 @@ fn push_string(content: &str, text: &mut String) {
     }
     text.push_str(rest);
     text.push('"');
+    text
 }
 
 #[cfg(test)]
@@ -178,9 +154,7 @@ mod tests {
     use super::*;
 
     fn printed(value: impl Serialize) -> String {
-        let mut text = String::new();
-        literal(&Value::from(Serde(&value)), &Shared::default(), &mut text).expect("printable");
-        text
+        literal(&Value::from(Serde(&value))).expect("printable")
     }
 
     #[test]

@@ -87,7 +87,7 @@ impl Listing {
             .iter()
             .flat_map(|search| {
                 let beside = search
-                    .files
+                    .digests
                     .keys()
                     .filter_map(|file| Utf8Path::new(file).parent());
                 let include = search.include.iter().map(|dir| Utf8Path::new(dir.as_str()));

@@ -26,7 +26,7 @@ pub use self::device::DeviceArch;
 pub use self::headers::Listing;
 pub use self::metadata::Metadata;
 pub use self::namespace::Namespace;
-pub use self::search::{File, Reach, Search};
+pub use self::search::{Reach, Search};
 pub use self::split::{ArchPart, Split};
 pub use self::units::{Component, Driver, Objects, UnitGroup};
 

@@ -61,22 +61,14 @@ const SEARCH_FLAGS: [&str; 11] = [
 pub struct Search {
     /// Folders searched for headers, in order.
     pub include: Vec<String>,
-    /// Sources and headers.
-    pub files: BTreeMap<String, File>,
+    /// Of each source and header, of the lines that include something (`includes::digest`).
+    pub digests: BTreeMap<String, String>,
+    /// Which files of the kernel each of these includes directly, sorted; those that include some.
+    pub includes: BTreeMap<String, Vec<String>>,
+    /// Those that hold what no string of Nix can, a byte of zero.
+    pub binary: Vec<String>,
     #[serde(skip)]
     reaches: HashMap<String, Reach>,
-}
-
-/// What is included directly.
-#[derive(Clone, Debug, Serialize)]
-pub struct File {
-    /// Of the lines that say so (`includes::digest`).
-    pub digest: String,
-    /// Files of the kernel, sorted.
-    pub includes: Vec<String>,
-    /// Whether it holds what no string of Nix can, a byte of zero.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub binary: bool,
 }
 
 /// What a unit reaches, directly or not.
@@ -218,9 +210,20 @@ fn search(
             node.path
         ));
     }
+    let nodes = || graph.nodes.iter();
+    let path = |node: &Node| node.path.to_string();
+    let mut binary: Vec<String> = nodes().filter(|node| node.text.binary).map(path).collect();
+    binary.sort();
+    let including = nodes().filter(|node| !node.includes.is_empty());
     Ok(Search {
         include: include.iter().map(ToString::to_string).collect(),
-        files: graph.files(),
+        digests: nodes()
+            .map(|node| (path(node), node.text.digest.clone()))
+            .collect(),
+        includes: including
+            .map(|node| (path(node), graph.included(node)))
+            .collect(),
+        binary,
         reaches,
     })
 }
@@ -461,24 +464,14 @@ impl<'a> Graph<'a> {
         Ok(found)
     }
 
-    fn files(&self) -> BTreeMap<String, File> {
-        let file = |node: &Node| {
-            let mut includes: Vec<String> = node
-                .includes
-                .iter()
-                .map(|included| self.nodes[*included].path.to_string())
-                .collect();
-            includes.sort();
-            File {
-                digest: node.text.digest.clone(),
-                includes,
-                binary: node.text.binary,
-            }
-        };
-        self.nodes
-            .iter()
-            .map(|node| (node.path.to_string(), file(node)))
-            .collect()
+    /// Paths of what a file includes directly, sorted.
+    fn included(&self, node: &Node) -> Vec<String> {
+        let included = node.includes.iter();
+        let mut paths: Vec<String> = included
+            .map(|included| self.nodes[*included].path.to_string())
+            .collect();
+        paths.sort();
+        paths
     }
 }
 
