@@ -120,6 +120,7 @@ in
   testProgram = import ./check/program.nix { inherit program; };
 
   compile = import ./kernel/compile.nix { inherit runs; };
+  objects = import ./kernel/objects.nix { inherit run; };
   link = import ./kernel/link.nix { inherit manylinux run; };
   inherit manylinux;
   package = import ./kernel/package.nix { inherit run; };

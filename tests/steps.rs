@@ -150,6 +150,65 @@ fn an_empty_store_lacks_everything() {
     run(Command::new("chmod").args(["-R", "u+w"]).arg(store.path()));
 }
 
+/// So many objects are one input of each library that they are linked into, and linked all the same.
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn many_objects_are_one_input_of_their_library() {
+    const MANY: usize = 51;
+    let clone = Clone::new();
+    let source = |number| format!("csrc/many_{number}.c");
+    for number in 0..MANY {
+        let text = format!("int many_{number}(void) {{ return {number}; }}\n");
+        std::fs::write(clone.relu().join(source(number)), text).expect("write");
+    }
+    let path = clone.relu().join("build.toml");
+    let text = std::fs::read_to_string(&path).expect("build.toml");
+    let sources: Vec<String> = (0..MANY)
+        .map(|number| format!("{:?}", source(number)))
+        .collect();
+    let section = format!(
+        "[kernel.many]\nbackend = \"cpu\"\ndepends = []\nsrc = [{}]\n",
+        sources.join(", ")
+    );
+    std::fs::write(&path, format!("{text}\n{section}")).expect("write");
+    let command = |name: &str, more: &[&str]| {
+        let output = run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
+            .arg(name)
+            .arg(clone.relu())
+            .args(["--variant", CPU])
+            .args(more));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    command("build", &[]);
+    let built = std::fs::read_dir(clone.relu().join("build").join(CPU)).expect("a variant");
+    let mut files = built.map(|file| file.expect("a file").path());
+    let library = files.find(|file| file.extension().is_some_and(|last| last == "so"));
+    let library = std::fs::read(library.expect("a library")).expect("a library");
+    let has = |name: &[u8]| library.windows(name.len()).any(|part| part == name);
+    assert!((0..MANY).all(|number| has(format!("\0many_{number}\0").as_bytes())));
+
+    let graph: Value = serde_json::from_str(&command("graph", &["--json"])).expect("JSON");
+    let steps = graph["steps"].as_array().expect("steps");
+    let needs = |kind: &str| {
+        let mut own = steps.iter().filter(|step| step["kind"] == kind);
+        let needs = own.next().expect("a step")["needs"].as_array();
+        let is = |step: &Value, needed: &Value| step["derivation"] == *needed;
+        let needs = needs.expect("needs").iter();
+        let found = needs.map(|needed| steps.iter().find(|step| is(step, needed)));
+        found
+            .map(|step| &step.expect("a step")["kind"])
+            .collect::<Vec<_>>()
+    };
+    let count = |kinds: &[&Value], kind: &str| kinds.iter().filter(|own| **own == kind).count();
+    assert_eq!(count(&needs("objects"), "unit"), MANY);
+    let library = needs("library");
+    // The binding and relu_cpu.cpp.
+    assert_eq!(
+        [count(&library, "objects"), count(&library, "unit")],
+        [1, 2]
+    );
+}
+
 #[test]
 #[ignore = "evaluates with Nix: run by `make test`"]
 fn device_code_with_headers_of_torch_gets_a_hint() {

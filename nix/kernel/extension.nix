@@ -44,13 +44,23 @@ let
     }:
     let
       recipe = (import ../recipes.nix).${system};
-    in
-    {
-      inherit (units) driver;
       objects = compile {
         inherit recipe include;
         toolchain = recipe.toolchain toolchain;
       } units;
+      responseFile = recipe.objects {
+        name = "${name}-${units.driver}-objects";
+        inherit objects;
+        objectsOf = units.driver;
+      };
+    in
+    {
+      inherit (units) driver;
+      objects =
+        if units.driver == "metal" || builtins.length objects <= import ./few.nix then
+          objects
+        else
+          [ "@${responseFile}" ];
     }
   ) kernel.objects;
 in

@@ -6,7 +6,7 @@
   toolchain,
   # File name of the library.
   library,
-  # Store paths, in link order.
+  # Store paths, in link order; `@` and one: a response file.
   objects,
   # The op namespace, defined here for units that leave it to the link.
   namespace,

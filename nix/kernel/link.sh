@@ -32,11 +32,9 @@ awk 'FILENAME == "defined" { defined[$1]; next } !($1 in defined)' defined undef
 if [ -s lost ]; then
     while read -r symbol; do
         printf '%s, used in\n' "$(c++filt "$symbol")"
-        for object in "${objects[@]}"; do
-            name=${object##*/}
-            nm --undefined-only --format=posix "$object" |
-                awk -v symbol="$symbol" -v name="${name#*-}" '$1 == symbol { print "    " name }'
-        done
+        # "/nix/store/<hash>-a.cpp.o: symbol U"
+        nm --print-file-name --undefined-only --format=posix "${objects[@]}" | awk -v symbol="$symbol" '
+            $2 == symbol { gsub(/^.*\/[^-]*-|:$/, "", $1); print "    " $1 }'
     done <lost >&2
     fail "nothing defines these: is a source file missing from build.toml?"
 fi

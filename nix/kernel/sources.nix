@@ -139,7 +139,7 @@ let
       headersOf = source: builtins.filter (path: path != source) reached.${source};
       # NB: each tree makes Nix look at the whole folder, each file by itself is an input more; most units have few, or the
       # same as others.
-      few = 50;
+      few = import ./few.nix;
       key = builtins.concatStringsSep "\n";
       trees = builtins.listToAttrs (
         map

@@ -13,7 +13,7 @@ impl Steps {
             let (shape, label) = match &step.kind {
                 Kind::Toolchain => ("box3d", step.name.clone()),
                 Kind::Unit { driver, .. } => ("note", format!("{}\n{driver}", step.name)),
-                Kind::Join { .. } => ("note", step.name.clone()),
+                Kind::Join { .. } | Kind::Objects { .. } => ("note", step.name.clone()),
                 Kind::Library => ("component", step.name.clone()),
                 Kind::Package => ("folder", step.name.clone()),
             };

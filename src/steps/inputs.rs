@@ -178,7 +178,12 @@ pub fn reasons<'a>(
     }
     let mut reasons = Vec::new();
     let needs = changes(&old.needs, &new.needs);
-    let objects = |path: &str| matches!(kind_of(path), Some(Kind::Unit { .. } | Kind::Join { .. }));
+    let objects = |path: &str| {
+        matches!(
+            kind_of(path),
+            Some(Kind::Unit { .. } | Kind::Join { .. } | Kind::Objects { .. })
+        )
+    };
     let recompiled = new
         .needs
         .values()
@@ -190,7 +195,7 @@ pub fn reasons<'a>(
             // An object of it says so.
             Kind::Library if recompiled => {}
             Kind::Library => reasons.push(format!("id changed: {path} {change}")),
-            Kind::Join { .. } | Kind::Package | Kind::Toolchain => {
+            Kind::Join { .. } | Kind::Objects { .. } | Kind::Package | Kind::Toolchain => {
                 reasons.push(format!("{path} {change}"));
             }
         }
@@ -206,7 +211,9 @@ pub fn reasons<'a>(
         reasons.push(match path.and_then(|path| kind_of(path)) {
             Some(kind @ Kind::Unit { .. }) => format!("object {change}: {}", kind.role()),
             Some(Kind::Join { source }) => format!("object {change}: {source}"),
-            Some(Kind::Library) => format!("library {change}"),
+            Some(kind @ (Kind::Objects { .. } | Kind::Library)) => {
+                format!("{} {change}", kind.role())
+            }
             _ => format!("toolchain {change}: {name}"),
         });
     }

@@ -34,6 +34,8 @@ pub enum Kind {
     },
     /// The object of one source, of its parts.
     Join { source: String },
+    /// A list of objects that variants share, for their links.
+    Objects { driver: String },
     /// The objects of a variant, linked.
     Library,
     /// A variant as it is published.
@@ -47,6 +49,7 @@ impl Kind {
             Self::Toolchain => "toolchain",
             Self::Unit { .. } => "unit",
             Self::Join { .. } => "join",
+            Self::Objects { .. } => "objects",
             Self::Library => "library",
             Self::Package => "package",
         }
@@ -60,6 +63,7 @@ impl Kind {
                 None => source.clone(),
             },
             Self::Join { source } => format!("{source} joined"),
+            Self::Objects { driver } => format!("objects of {driver}"),
             _ => self.name().to_owned(),
         }
     }
@@ -148,9 +152,12 @@ fn kinds(wanted: &[(&str, &Wanted)]) -> BTreeMap<String, (Kind, String)> {
     kinds
 }
 
-/// What nix/kernel/compile.nix made, if it was that.
+/// What nix/kernel/compile.nix or nix/kernel/objects.nix made, if it was one of these.
 fn compilation(derivation: &Derivation) -> Option<Kind> {
     let text = |name| derivation.attributes.get(name)?.as_str().map(str::to_owned);
+    if let Some(driver) = text("objectsOf") {
+        return Some(Kind::Objects { driver });
+    }
     let source = text("source")?;
     if derivation.attributes.contains_key("devices") {
         return Some(Kind::Join { source });
@@ -166,7 +173,7 @@ impl Step {
     /// Its name, and of a unit a variant that needs it: many may have one of the same source.
     pub fn title(&self) -> String {
         match (&self.kind, self.variants.first()) {
-            (Kind::Unit { .. } | Kind::Join { .. }, Some(variant)) => {
+            (Kind::Unit { .. } | Kind::Join { .. } | Kind::Objects { .. }, Some(variant)) => {
                 format!("{} ({variant})", self.name)
             }
             _ => self.name.clone(),

@@ -1,0 +1,2 @@
+# Paths of objects -> $out, a line each.
+printf '%s\n' "${objects[@]}" >"$out"
