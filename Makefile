@@ -1,6 +1,6 @@
 .PHONY: bench demo full-test fuzz lint test
 
-# How long planning takes, and builds beside CMake projects of the same sources (BENCH=relu,60,400; benches/builds).
+# How long planning takes, and builds beside CMake projects of the same sources (BENCH=relu,60,60-cuda,400; benches/builds).
 bench:
 	scripts/bench.sh
 

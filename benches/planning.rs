@@ -12,6 +12,7 @@ use kernel_builder::kernel::Kernel;
 use kernel_builder::matrix::{matrix, table};
 use kernel_builder::nix::Nix;
 use kernel_builder::plan::plan;
+use synthetic::Synthetic;
 
 const UNITS: usize = 400;
 /// Torch 2.9 to 2.15, for three systems.
@@ -23,7 +24,12 @@ fn main() {
     let root = Utf8Path::from_path(dir.path())
         .expect("a UTF-8 path")
         .join("kernel");
-    synthetic::write(root.as_std_path(), UNITS, synthetic::LIGHT, "planning");
+    let kernel = Synthetic {
+        units: UNITS,
+        cuda: 0,
+        instances: synthetic::LIGHT,
+    };
+    synthetic::write(root.as_std_path(), kernel, "planning");
     let file = root.join("build.toml");
     let text = std::fs::read_to_string(&file).expect("build.toml");
     std::fs::write(&file, text.replacen("[torch]\n", BOUNDS, 1)).expect("write");

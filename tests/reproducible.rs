@@ -13,6 +13,7 @@ use std::process::{Command, Output};
 
 use kernel::Sample;
 use run::{printed, store};
+use synthetic::Synthetic;
 
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
 
@@ -79,13 +80,20 @@ fn verify_reproducible(kernel: &Path) -> Command {
     program
 }
 
+/// C++ and CUDA.
+const SIXTY: Synthetic = Synthetic {
+    units: 60,
+    cuda: 10,
+    instances: synthetic::LIGHT,
+};
+
 /// All variants that are built where nothing is asked for.
 #[test]
 #[ignore = "builds for half an hour: run by `make full-test`"]
 fn examples_and_a_kernel_of_sixty_units_give_the_same_bytes() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let large = dir.path().join("synthetic");
-    synthetic::write(&large, 60, synthetic::LIGHT, "reproducible");
+    synthetic::write(&large, SIXTY, "reproducible");
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     for kernel in [large, examples.join("relu"), examples.join("img2gray")] {
         print!(

@@ -73,7 +73,13 @@ impl Project {
         let all = nix
             .derivations(std::slice::from_ref(package))
             .expect("derivations");
-        let units: Vec<&Derivation> = of("unit").iter().map(|path| &all[path]).collect();
+        // What joins the parts of a unit has the flags of the whole.
+        let units = [of("unit"), of("join")].concat();
+        let units = units.iter().map(|path| &all[path]);
+        let whole = units.filter(|unit| word(unit, "part") == "whole");
+        let mut units: Vec<&Derivation> = whole.collect();
+        // CUDA objects are numbered: one of the same source keeps its name.
+        units.sort_by_key(|unit| word(unit, "source"));
         let library = &all[&of("library")[0]];
 
         let source = folder.join("project");

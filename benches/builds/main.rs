@@ -1,8 +1,9 @@
 //! How long builds take beside a CMake project for each variant: `make bench`. Prints tables for docs/benchmarks.md, asserts
 //! nothing.
 //!
-//! `BENCH=relu,60,400` chooses kernels: examples/relu (C++ and CUDA), or a generated one of so many C++ units.
-//! `BENCH_VARIANTS=8` is the number of variants of the latter, `BENCH_UNITS=heavy` makes each unit take 2 s, not 0.3 s.
+//! `BENCH=relu,60,60-cuda,400` chooses kernels: examples/relu (C++ and CUDA), a generated one of so many C++ units, or one
+//! for CUDA with ten of them in CUDA.
+//! `BENCH_VARIANTS=8` is the number of variants of the generated, `BENCH_UNITS=heavy` makes each unit take 2 s, not 0.3 s.
 //! `BENCH_ROUNDS=3` builds one variant from nothing so many times.
 
 mod cmake;
@@ -17,13 +18,39 @@ use serde_json::Value;
 
 use cmake::{Project, Whole};
 use measure::{Run, run};
-use synthetic::LIGHT;
+use synthetic::{ARCHS, LIGHT, Synthetic};
 
 /// Instances in a unit that takes 2 s.
 const HEAVY: usize = 100;
 
-/// C++ for the CPU, torch 2.7 to 2.15. The first is the one that is there when only one is built.
-const TORCHES: [&str; 9] = ["211", "212", "213", "214", "215", "210", "29", "28", "27"];
+/// Variants for the CPU: torch 2.7 to 2.15. The first is the one that is there when only one is built.
+const CPU: [&str; 9] = [
+    "211-cxx11-cpu",
+    "212-cxx11-cpu",
+    "213-cxx11-cpu",
+    "214-cxx11-cpu",
+    "215-cxx11-cpu",
+    "210-cxx11-cpu",
+    "29-cxx11-cpu",
+    "28-cxx11-cpu",
+    "27-cxx11-cpu",
+];
+
+/// Variants for CUDA: those whose torch the ordinary package index has. The first four are of one toolkit.
+const CUDA: [&str; 9] = [
+    "211-cxx11-cu130",
+    "212-cxx11-cu130",
+    "213-cxx11-cu130",
+    "214-cxx11-cu130",
+    "215-cxx11-cu132",
+    "210-cxx11-cu128",
+    "29-cxx11-cu128",
+    "28-cxx11-cu128",
+    "27-cxx11-cu126",
+];
+
+/// CUDA units of a generated kernel that has some.
+const CUDA_UNITS: usize = 10;
 
 fn main() {
     let variable = |name: &str, default: &str| std::env::var(name).unwrap_or(default.to_owned());
@@ -39,22 +66,27 @@ fn main() {
         other => panic!("BENCH_UNITS is light or heavy, not {other}"),
     };
     assert!(
-        (1..TORCHES.len()).contains(&count),
+        (1..CPU.len()).contains(&count),
         "BENCH_VARIANTS is at most {}",
-        TORCHES.len() - 1
+        CPU.len() - 1
     );
     let dir = tempfile::tempdir().expect("a temporary folder");
     for kernel in kernels.split(',') {
         let root = dir.path().join(kernel);
         match kernel {
             "relu" => relu(root, rounds),
-            units => generated(
-                root,
-                units.parse().expect("relu, or a number of units"),
-                count,
-                instances,
-                rounds,
-            ),
+            generated => {
+                let (units, cuda) = match generated.strip_suffix("-cuda") {
+                    Some(units) => (units, CUDA_UNITS),
+                    None => (generated, 0),
+                };
+                let kernel = Synthetic {
+                    units: units.parse().expect("relu, or a number of units"),
+                    cuda,
+                    instances,
+                };
+                self::generated(root, kernel, count, rounds);
+            }
         }
     }
 }
@@ -65,23 +97,35 @@ fn salt() -> String {
     format!("run {} {:?}", std::process::id(), time.unwrap_or_default())
 }
 
-fn generated(root: PathBuf, units: usize, count: usize, instances: usize, rounds: usize) {
-    synthetic::write(&root, units, instances, &salt());
-    let variants: Vec<String> = TORCHES[..=count]
-        .iter()
-        .map(|torch| format!("torch{torch}-cxx11-cpu-x86_64-linux"))
-        .collect();
-    println!("\n### {units} C++ units of {instances} instances and a binding, {count} variants\n");
-    let mut bench = Bench::new(root, variants);
+fn generated(root: PathBuf, kernel: Synthetic, count: usize, rounds: usize) {
+    synthetic::write(&root, kernel, &salt());
+    let all = if kernel.cuda > 0 { CUDA } else { CPU };
+    println!("\n### {kernel:?} and a binding, {count} variants\n");
+    let mut bench = Bench::new(root, variants(&all[..=count]));
     bench.one(rounds, |bench| {
-        synthetic::write(&bench.root, units, instances, &salt())
+        synthetic::write(&bench.root, kernel, &salt())
     });
     bench.head();
     bench.all(count);
-    bench.incremental("one .cpp file", "csrc/unit_7.cpp", count);
+    if kernel.cuda > 0 {
+        bench.incremental("one .cu file", "csrc/unit_7.cu", count);
+    }
+    let cpp = kernel.units - 1;
+    bench.incremental("one .cpp file", &format!("csrc/unit_{cpp}.cpp"), count);
     bench.incremental("a header that one unit includes", "csrc/leaf_7.h", count);
     bench.incremental("a header that ten units include", "csrc/group_0.h", count);
+    if kernel.cuda > 0 {
+        bench.one_more_arch(ARCHS, count);
+    }
     bench.one_more(count);
+}
+
+/// Names of variants that are built here.
+fn variants(names: &[&str]) -> Vec<String> {
+    let names = names.iter();
+    names
+        .map(|name| format!("torch{name}-x86_64-linux"))
+        .collect()
 }
 
 fn relu(root: PathBuf, rounds: usize) {
@@ -98,16 +142,12 @@ fn relu(root: PathBuf, rounds: usize) {
             std::fs::copy(entry.path(), target).expect("copy a file");
         }
     }
-    let archs = |archs: &str| format!("backend = \"cuda\"\ncuda-capabilities = [{archs}]");
     replace(
         &root.join("build.toml"),
         "backend = \"cuda\"",
-        &archs("\"8.0\", \"9.0\""),
+        &format!("backend = \"cuda\"\ncuda-capabilities = [{ARCHS}]"),
     );
-    let variants = ["211-cxx11-cpu", "211-cxx11-cu130", "212-cxx11-cpu"];
-    let variants = variants
-        .map(|name| format!("torch{name}-x86_64-linux"))
-        .to_vec();
+    let variants = variants(&["211-cxx11-cpu", "211-cxx11-cu130", "212-cxx11-cpu"]);
     let salted = |bench: &Bench| {
         for file in [
             "csrc/relu_cpu.cpp",
@@ -125,13 +165,7 @@ fn relu(root: PathBuf, rounds: usize) {
     bench.all(2);
     bench.incremental("one .cu file", "csrc/relu_cuda.cu", 2);
     bench.incremental("a header that two units include", "csrc/relu_cuda.h", 2);
-    let three = archs("\"8.0\", \"9.0\", \"10.0\"");
-    replace(
-        &bench.root.join("build.toml"),
-        &archs("\"8.0\", \"9.0\""),
-        &three,
-    );
-    bench.compare("one more architecture", 2);
+    bench.one_more_arch(ARCHS, 2);
     bench.one_more(2);
 }
 
@@ -218,9 +252,10 @@ impl Bench {
 
     fn ours(&self, count: usize) -> Run {
         let mut command = self.command("build", &self.variants[..count], &["--offline"]);
-        // "[1/9] name-csrc-a.cpp.o 0.3 s"
+        // "[1/9] name-csrc-a.cpp.o 0.3 s". Parts of a unit are none: the object is what joins them.
         run(&mut command, |line| {
-            line.starts_with('[') && line.contains(".o ")
+            let part = line.contains("-sm_") || line.contains("-host.o ");
+            line.starts_with('[') && line.contains(".o ") && !part
         })
     }
 
@@ -242,16 +277,29 @@ impl Bench {
             salted(self);
             let ours = self.ours(1);
             let whole = self.project(0).fresh(self.jobs);
-            let overhead = (ours.seconds / whole.build.seconds - 1.0) * 100.0;
-            overheads.push(overhead);
+            let over = |ours: f64, ninja: f64| (ours / ninja - 1.0) * 100.0;
+            let wall = over(ours.seconds, whole.build.seconds);
+            let cpu = over(ours.cpu, whole.build.cpu);
+            overheads.push([wall, cpu]);
             let cmake = whole.both();
             println!(
-                "One variant from nothing: {:.1} s for {} units; CMake {:.1} s for {}, of which Ninja {:.1} s: {overhead:+.0} %.",
-                ours.seconds, ours.units, cmake.seconds, cmake.units, whole.build.seconds
+                "One variant from nothing: {:.1} s for {} units; CMake {:.1} s for {}, of which Ninja {:.1} s: {wall:+.0} %. \
+                 CPU: {:.1} s, Ninja {:.1} s: {cpu:+.0} %.",
+                ours.seconds,
+                ours.units,
+                cmake.seconds,
+                cmake.units,
+                whole.build.seconds,
+                ours.cpu,
+                whole.build.cpu
             );
         }
-        overheads.sort_by(f64::total_cmp);
-        println!("Median: {:+.0} %.\n", overheads[rounds / 2]);
+        let median = |at: usize| {
+            let mut all: Vec<f64> = overheads.iter().map(|over| over[at]).collect();
+            all.sort_by(f64::total_cmp);
+            all[rounds / 2]
+        };
+        println!("Median: {:+.0} %, of CPU {:+.0} %.\n", median(0), median(1));
         salted(self);
     }
 
@@ -307,6 +355,17 @@ impl Bench {
             .map(Whole::both)
             .fold(Run::default(), Run::then);
         row(what, ours, self.fresh, Some(kept));
+    }
+
+    /// An architecture more than those of build.toml.
+    fn one_more_arch(&mut self, archs: &str, count: usize) {
+        let file = self.root.join("build.toml");
+        replace(
+            &file,
+            &format!("[{archs}]"),
+            &format!("[{archs}, \"10.0\"]"),
+        );
+        self.compare("one more architecture", count);
     }
 
     /// A variant for another torch.

@@ -1,5 +1,5 @@
-//! Kernels that are generated: C++ for the CPU that includes nothing of torch, with a binding that does. The same arguments
-//! give the same files.
+//! Kernels that are generated: units that include nothing of torch, with a binding that does. C++ for the CPU, or C++ and CUDA.
+//! The same arguments give the same files.
 
 use std::path::Path;
 
@@ -9,9 +9,31 @@ const PER_GROUP: usize = 10;
 /// Instances of a template of two loops that make a unit take about 0.3 s of CPU; 100 take 2 s (g++ 12 at -O3).
 pub const LIGHT: usize = 8;
 
-/// Writes a kernel of some units of so many instances. Each includes a header of all, one of its group of ten, and one of its own. `salt`
-/// stands in every file: objects of another salt are of no use.
-pub fn write(root: &Path, units: usize, instances: usize, salt: &str) {
+/// Functions of device code in a header of all CUDA units, which make them large enough to be compiled in parts
+/// (src/plan/split.rs).
+const DEVICE_FUNCTIONS: usize = 400;
+
+/// CUDA architectures of a kernel with CUDA units.
+pub const ARCHS: &str = "\"8.0\", \"9.0\"";
+
+/// A kernel that is generated.
+#[derive(Clone, Copy, Debug)]
+pub struct Synthetic {
+    pub units: usize,
+    /// How many of the units are CUDA. If any is, the kernel is for CUDA, else for the CPU.
+    pub cuda: usize,
+    /// Of the template in each C++ unit.
+    pub instances: usize,
+}
+
+/// Writes a kernel. Each unit includes a header of all, one of its group of ten, and one of its own. `salt` stands in every
+/// file: objects of another salt are of no use.
+pub fn write(root: &Path, kernel: Synthetic, salt: &str) {
+    let Synthetic {
+        units,
+        cuda,
+        instances,
+    } = kernel;
     let file = |path: &str, text: &str| {
         let path = root.join(path);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("create a folder");
@@ -49,13 +71,29 @@ template <> struct Step<0> {{
         let group = unit / PER_GROUP;
         let leaf = format!("// {salt}\n#pragma once\n#define LEAF {unit}\n");
         file(&format!("csrc/leaf_{unit}.h"), &leaf);
-        let text = format!(
-            "// {salt}\n#include \"group_{group}.h\"\n#include \"leaf_{unit}.h\"\n\n\
-             void unit_{unit}(float *out, const float *in, std::size_t n) {{\n  \
-             Step<{instances}>::run(out, in, n);\n  out[0] += GROUP + LEAF;\n}}\n"
-        );
-        file(&format!("csrc/unit_{unit}.cpp"), &text);
-        sources += &format!("  \"csrc/unit_{unit}.cpp\",\n");
+        let includes =
+            format!("// {salt}\n#include \"group_{group}.h\"\n#include \"leaf_{unit}.h\"\n");
+        let signature = format!("unit_{unit}(float *out, const float *in, std::size_t n)");
+        let (extension, text) = match unit < cuda {
+            false => (
+                "cpp",
+                format!(
+                    "{includes}\nvoid {signature} {{\n  \
+                     Step<{instances}>::run(out, in, n);\n  out[0] += GROUP + LEAF;\n}}\n"
+                ),
+            ),
+            true => (
+                "cu",
+                format!(
+                    "{includes}#include \"device.h\"\n\n\
+                     __global__ void kernel_{signature} {{\n  \
+                     for (std::size_t i = threadIdx.x; i < n; i += blockDim.x) out[i] = step_{unit}(in[i]) + GROUP + LEAF;\n}}\n\n\
+                     void {signature} {{ kernel_unit_{unit}<<<1, 256>>>(out, in, n); }}\n"
+                ),
+            ),
+        };
+        file(&format!("csrc/unit_{unit}.{extension}"), &text);
+        sources += &format!("  \"csrc/unit_{unit}.{extension}\",\n");
         calls += &format!("void unit_{unit}(float *, const float *, std::size_t);\n");
     }
     calls += "inline void all(float *out, const float *in, std::size_t n) {\n";
@@ -68,8 +106,23 @@ template <> struct Step<0> {{
     );
     file(
         "torch-ext/torch_binding.cpp",
-        &format!("// {salt}\n{BINDING}"),
+        &format!(
+            "// {salt}\n{}",
+            BINDING.replace("kCPU", if cuda > 0 { "kCUDA" } else { "kCPU" })
+        ),
     );
+    let mut archs = String::new();
+    if cuda > 0 {
+        let mut text = format!("// {salt}\n#pragma once\n");
+        for function in 0..DEVICE_FUNCTIONS {
+            text += &format!(
+                "__device__ inline float step_{function}(float x) {{ return fmaf(x, {function}.5f, x * x) - {function}.f; }}\n"
+            );
+        }
+        file("csrc/device.h", &text);
+        archs = format!("cuda-capabilities = [{ARCHS}]\n");
+    }
+    let backend = if cuda > 0 { "cuda" } else { "cpu" };
     file("torch-ext/synthetic/__init__.py", PYTHON);
     file("README.md", "A kernel that is generated.\n");
     let build_toml = format!(
@@ -78,14 +131,14 @@ name = "synthetic"
 version = 1
 edition = 5
 license = "Apache-2.0"
-backends = ["cpu"]
+backends = ["{backend}"]
 
 [torch]
 src = ["torch-ext/torch_binding.cpp", "torch-ext/units.h"]
 
 [kernel.synthetic]
-backend = "cpu"
-depends = []
+backend = "{backend}"
+{archs}depends = []
 src = [
 {sources}]
 "#

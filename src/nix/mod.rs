@@ -310,7 +310,9 @@ impl Nix {
     // NB: not `nix-store --dump`, which reads a path of the file system: a store may lie elsewhere.
     fn dump_command(&self, path: &str) -> Command {
         let mut command = self.nix_command();
-        command.args(["store", "dump-path", path]);
+        command
+            .args(["store", "dump-path", path])
+            .args(self.options());
         command
     }
 
