@@ -57,20 +57,33 @@ pub fn run(
         .map(|finished| (finished.derivation.as_str(), finished.seconds))
         .collect();
     let mut rows = vec![["variant", "result", "seconds", "size"].map(str::to_owned)];
-    let mut failed = 0;
+    let failed = nix.unbuilt(wanted.iter().map(|own| &own.derivation))?;
     for (variant, wanted) in variants.iter().zip(&wanted) {
-        let row = finish(
-            &nix,
-            variant,
-            &wanted.derivation,
-            &seconds,
-            &built.copied,
-            &output,
-        )?;
-        failed += usize::from(row.is_none());
-        let [result, time, size] = row.unwrap_or_else(|| ["failed", "-", "-"].map(str::to_owned));
-        rows.push([variant.name.clone(), result, time, size]);
+        if failed.contains(&wanted.derivation) {
+            let [result, none] = ["failed", "-"].map(str::to_owned);
+            rows.push([variant.name.clone(), result, none.clone(), none]);
+            continue;
+        }
+        let path = &graph.derivations[&wanted.derivation].output;
+        let bytes = copy(&nix, variant, path, &output)?;
+        let steps = graph.steps.all.iter();
+        let steps = steps.filter(|step| step.variants.contains(&variant.name));
+        let own: Vec<f64> = steps
+            .filter_map(|step| seconds.get(step.derivation.as_str()).copied())
+            .collect();
+        let result = match own.is_empty() {
+            true if built.copied.contains_key(path) => "copied",
+            true => "cached",
+            false => "built",
+        };
+        rows.push([
+            variant.name.clone(),
+            result.to_owned(),
+            format!("{:.1}", own.iter().fold(0.0, |sum, seconds| sum + seconds)),
+            format!("{:.1} kB", bytes as f64 / 1e3),
+        ]);
     }
+    let failed = failed.len();
     print(&table(&rows))?;
     let notes = elsewhere(&built).into_iter();
     for line in notes.chain(slowest(&built, graph.steps)) {
@@ -144,18 +157,8 @@ pub fn fetch_needed(
     Ok(nix.to_build(derivations)?)
 }
 
-/// Copies a built variant to its place: result, seconds and size for the table, or nothing if it was not built.
-fn finish(
-    nix: &Nix,
-    variant: &Variant,
-    derivation: &str,
-    seconds: &BTreeMap<&str, f64>,
-    copied: &BTreeMap<String, String>,
-    output: &Utf8Path,
-) -> Result<Option<[String; 3]>, CommandError> {
-    let Some(path) = nix.output_of(derivation)? else {
-        return Ok(None);
-    };
+/// Copies a built variant from the store to its place, and returns its size in bytes.
+fn copy(nix: &Nix, variant: &Variant, path: &str, output: &Utf8Path) -> Result<u64, CommandError> {
     let io = |action: String| move |source| CommandError::Io { action, source };
     std::fs::create_dir_all(output).map_err(io(format!("create {output}")))?;
     let target = output.join(&variant.name);
@@ -167,36 +170,20 @@ fn finish(
     let exported = Utf8Path::from_path(staging.path())
         .unwrap_or(output)
         .join("export");
-    nix.export(&path, &exported)?;
+    nix.export(path, &exported)?;
     make_writable(&exported).map_err(io(format!("change the modes of {exported}")))?;
     if target.exists() {
         std::fs::remove_dir_all(&target).map_err(io(format!("replace {target}")))?;
     }
     std::fs::rename(exported.join(&variant.name), &target)
         .map_err(io(format!("create {target}")))?;
-
-    let own: Vec<f64> = nix
-        .requisites(derivation)?
-        .iter()
-        .filter_map(|needed| seconds.get(needed.as_str()).copied())
-        .collect();
-    let result = match own.is_empty() {
-        true if copied.contains_key(&path) => "copied",
-        true => "cached",
-        false => "built",
-    };
-    let size = WalkDir::new(&target)
+    Ok(WalkDir::new(&target)
         .into_iter()
         .flatten()
         .filter_map(|entry| entry.metadata().ok())
         .filter(std::fs::Metadata::is_file)
         .map(|metadata| metadata.len())
-        .sum::<u64>();
-    Ok(Some([
-        result.to_owned(),
-        format!("{:.1}", own.iter().fold(0.0, |sum, seconds| sum + seconds)),
-        format!("{:.1} kB", size as f64 / 1e3),
-    ]))
+        .sum())
 }
 
 /// A folder that a build made may be replaced, nothing else.
@@ -214,8 +201,10 @@ pub fn report_failures(nix: &Nix, built: &Built, print_logs: bool) -> Result<(),
     if built.errors.is_empty() {
         return Ok(());
     }
-    for finished in &built.finished {
-        if nix.output_of(&finished.derivation)?.is_none() {
+    let finished = || built.finished.iter();
+    let unbuilt = nix.unbuilt(finished().map(|step| &step.derivation))?;
+    for finished in finished() {
+        if unbuilt.contains(&finished.derivation) {
             anstream::eprintln!("failed: {}", name_of(&finished.derivation));
             if !print_logs {
                 for line in &finished.last_lines {

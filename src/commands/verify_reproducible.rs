@@ -41,11 +41,10 @@ pub fn run(
             .map(|step| named_paths(step, &store, &derivations[&step.derivation].output))
             .collect::<Result<_, _>>()?;
         print(&text.concat())?;
-        let failed = wanted.iter().map(|own| nix.output_of(&own.derivation));
-        let failed = failed.collect::<Result<Vec<_>, _>>()?;
+        let failed = nix.unbuilt(wanted.iter().map(|own| &own.derivation))?;
         return Err(CommandError::Build {
-            failed: failed.iter().filter(|output| output.is_none()).count(),
-            of: failed.len(),
+            failed: failed.len(),
+            of: wanted.len(),
         });
     }
     let costs = survey::costs();

@@ -7,6 +7,7 @@ pub mod memory;
 mod progress;
 pub mod schedule;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Output, Stdio};
@@ -255,20 +256,24 @@ impl Nix {
             .collect())
     }
 
-    /// All derivations that some derivation needs, itself included.
-    pub fn requisites(&self, derivation: &str) -> Result<Vec<String>, NixError> {
+    /// Those of some derivations that were not built: what they make is not in the store. NB: they make one path each.
+    pub fn unbuilt<'a>(
+        &self,
+        derivations: impl Iterator<Item = &'a String>,
+    ) -> Result<BTreeSet<&'a String>, NixError> {
+        let derivations: Vec<&String> = derivations.collect();
+        if derivations.is_empty() {
+            return Ok(BTreeSet::new());
+        }
         let mut command = self.store_command();
-        command.args(["--query", "--requisites", derivation]);
-        Ok(lines(&self.checked(command, "query a derivation")?))
-    }
-
-    /// The output of a derivation, if it is in the store.
-    pub fn output_of(&self, derivation: &str) -> Result<Option<String>, NixError> {
-        let mut command = self.store_command();
-        command.args(["--query", "--outputs", derivation]);
-        let outputs = lines(&self.checked(command, "query a derivation")?);
+        command.args(["--query", "--outputs"]).args(&derivations);
+        let outputs = lines(&self.checked(command, "query derivations")?);
         let invalid = self.invalid(&outputs)?;
-        Ok(outputs.into_iter().next().filter(|_| invalid.is_empty()))
+        let made = derivations.into_iter().zip(outputs);
+        Ok(made
+            .filter(|(_, output)| invalid.contains(output))
+            .map(|(derivation, _)| derivation)
+            .collect())
     }
 
     /// Copies a store path out of the store, to a path that does not exist yet.
