@@ -114,6 +114,24 @@ fn the_same_bytes_twice() {
     assert!(!kernel.path().join("build.nix").exists());
 }
 
+/// What a part makes is a folder.
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn parts_of_a_unit_are_built_twice_too() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let kernel = dir.path().join("synthetic");
+    let one = Synthetic {
+        units: 1,
+        cuda: 1,
+        instances: 0,
+    };
+    synthetic::write(&kernel, one, "parts");
+    let mut program = verify_reproducible(&kernel);
+    let text = printed(program.args(["--variant", "torch211-cxx11-cu130-x86_64-linux"]));
+    // Two architectures, the host, what joins them; the binding, the library and the package.
+    assert!(text.contains("7 steps of 1 variant: built twice"), "{text}");
+}
+
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn the_first_section_that_differs_is_named() {

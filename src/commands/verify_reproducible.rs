@@ -2,6 +2,7 @@
 //! archives; they are taken as they are.
 
 use camino::{Utf8Path, Utf8PathBuf};
+use walkdir::WalkDir;
 
 use super::prepare::prepare;
 use super::survey::{self, Graph};
@@ -112,19 +113,31 @@ fn differs(step: &Step, first: &Utf8Path, second: &Utf8Path) -> Result<String, C
     Ok(format!("{title}: differs{place}\n  {first}\n  {second}\n"))
 }
 
-/// A line for each section of a unit's object that holds a path of the store; nothing if there is no object.
+/// A line for each section of a unit's object, or of the files of a part of one, that holds a path of the store; nothing if
+/// there is no object.
 fn named_paths(step: &Step, store: &Utf8Path, output: &str) -> Result<String, CommandError> {
     let (place, name) = output.rsplit_once('/').unwrap_or(("", output));
     let object = store.join(name);
     if !matches!(step.kind, Kind::Unit { .. } | Kind::Join { .. }) || !object.exists() {
         return Ok(String::new());
     }
-    let content = std::fs::read(&object).map_err(reading(&object))?;
-    // NB: builds see the store at the place that is part of every path, wherever it lies.
-    let paths = store_paths(&content, place);
-    let (paths, title) = (paths.iter(), step.title());
-    let line = |path: &StorePath| format!("{title}: {} holds {}\n", path.section, path.path);
-    Ok(paths.map(line).collect())
+    let mut lines = String::new();
+    for entry in WalkDir::new(&object).sort_by_file_name() {
+        let entry = entry.map_err(|error| reading(&object)(error.into()))?;
+        if !entry.file_type().is_file() {
+            continue;
+        }
+        let content = std::fs::read(entry.path()).map_err(reading(&object))?;
+        let file = match entry.depth() {
+            0 => String::new(),
+            _ => format!(" {}", entry.file_name().to_string_lossy()),
+        };
+        // NB: builds see the store at the place that is part of every path, wherever it lies.
+        for StorePath { section, path } in store_paths(&content, place) {
+            lines += &format!("{}{file}: {section} holds {path}\n", step.title());
+        }
+    }
+    Ok(lines)
 }
 
 fn reading(path: &Utf8Path) -> impl FnOnce(std::io::Error) -> CommandError {

@@ -87,7 +87,8 @@ impl Vendor {
               recipes = (import {root}/nix/recipes.nix).${{system}};
               pins = import {root}/nix/pins.nix {{ inherit system; }};
               seed = import {root}/nix/seed.nix {{ inherit pins system; }};
-              run = import {root}/nix/run.nix {{ inherit seed system; }};
+              runs = import {root}/nix/run.nix {{ inherit seed system; }};
+              run = {{ name, ... }}@attrs: runs attrs {{ inherit name; }};
             in
             {expression}
             "#
