@@ -22,14 +22,16 @@ const VARIANT: &str = "torch211-cxx11-cu130-x86_64-linux";
 /// Units of the kernel, by the names of their objects.
 const BINDING: &str = "sample-torch-ext-binding.cpp.o";
 const HEAVY: &str = "sample-csrc-heavy.cu.o";
-/// It is compiled in parts.
-const PARTS: [&str; 3] = [
-    "sample-csrc-heavy.cu-host.o",
-    "sample-csrc-heavy.cu-sm_80.o",
+const HEAVY_PARTS: [&str; 2] = [
+    "sample-csrc-heavy.cu-host+sm_80.o",
     "sample-csrc-heavy.cu-sm_90.o",
 ];
 const HOST: &str = "sample-csrc-host.cpp.o";
 const LIGHT: &str = "sample-csrc-light.cu.o";
+const LIGHT_PARTS: [&str; 2] = [
+    "sample-csrc-light.cu-host+sm_80.o",
+    "sample-csrc-light.cu-sm_90.o",
+];
 const LIBRARY: &str = "sample-torch211-cxx11-cu130-x86_64-linux-library";
 const PACKAGE: &str = "sample-torch211-cxx11-cu130-x86_64-linux";
 
@@ -231,7 +233,7 @@ fn a_second_machine_takes_from_a_cache_what_the_first_one_built() {
     let built = first.built_since(&before);
     println!("cache: built on the first machine: {built:?}");
     let all = [BINDING, HEAVY, HOST, LIBRARY, LIGHT, PACKAGE];
-    for name in all.iter().chain(&PARTS) {
+    for name in all.iter().chain(&HEAVY_PARTS).chain(&LIGHT_PARTS) {
         assert!(built.iter().any(|own| own == name), "{built:?}");
     }
 
@@ -271,7 +273,10 @@ fn a_second_machine_takes_from_a_cache_what_the_first_one_built() {
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     let built = second.built_since(&BTreeSet::new());
     println!("cache: built on the second machine after csrc/light.cu changed: {built:?}");
-    assert_eq!(built, [LIGHT, PACKAGE, LIBRARY]);
+    assert_eq!(
+        built,
+        [&LIGHT_PARTS[..], &[LIGHT, PACKAGE, LIBRARY]].concat()
+    );
     for object in [BINDING, HEAVY, HOST, "cuda-13.0"] {
         assert!(words.contains(&format!("copied {object} from {cache}")));
     }
@@ -407,13 +412,13 @@ fn a_builder_over_ssh_compiles_and_heavy_units_go_where_big_parallel_is() {
         remote.built_since(&BTreeSet::new()),
     );
     println!("builder: built by it: {there:?}\nbuilder: built by the client: {here:?}");
-    let heavy = [&PARTS[..], &[HEAVY]].concat();
-    let light = [HOST, LIGHT, BINDING];
+    let heavy = [&HEAVY_PARTS[..], &[HEAVY]].concat();
+    let light = [&[HOST][..], &LIGHT_PARTS, &[LIGHT, BINDING]].concat();
     let rest = [PACKAGE, LIBRARY];
     assert_eq!(there, [&heavy, &light[..], &rest].concat());
     assert_eq!(here, [""; 0]);
     assert!(
-        words.contains("9 steps built on ssh://builder\n"),
+        words.contains("10 steps built on ssh://builder\n"),
         "{words}"
     );
 

@@ -154,20 +154,23 @@ fn only_what_changed_is_compiled_again() {
         all
     };
     // A header, and who includes it.
-    let (binding, cpu) = ("torch-ext-torch_binding.cpp", "csrc-relu_cpu.cpp");
+    let (binding, cpu_unit) = ("torch-ext-torch_binding.cpp", "csrc-relu_cpu.cpp");
     clone.append("torch-ext/torch_binding.h", "\n// More words.\n");
-    let included = [with(&[cpu, binding], CPU), with(&[binding], CUDA)];
+    let included = [with(&[cpu_unit, binding], CPU), with(&[binding], CUDA)];
     assert_eq!(changes(), included);
 
-    // One unit and what is made of it: the binding does not know the namespace, which holds a hash of this file.
+    // One unit, in its parts, and what is made of it: the binding does not know the namespace, which holds a hash of this file.
     clone.append("csrc/relu_cuda.cu", "\n// More words.\n");
-    assert_eq!(
-        changes(),
-        [
-            with(&[cpu, binding], CPU),
-            with(&[binding, "csrc-relu_cuda.cu"], CUDA)
-        ]
-    );
+    let [cpu, cuda] = changes();
+    assert_eq!(cpu, with(&[cpu_unit, binding], CPU));
+    let (parts, others): (Vec<String>, _) = cuda
+        .into_iter()
+        .partition(|name| name.starts_with("relu-csrc-relu_cuda.cu-"));
+    assert_eq!(others, with(&[binding, "csrc-relu_cuda.cu"], CUDA));
+    for part in ["host+sm_75", "sm_121"] {
+        let part = format!("relu-csrc-relu_cuda.cu-{part}.o");
+        assert!(parts.contains(&part), "{parts:?}");
+    }
 }
 
 /// A binding may use the namespace for more than registering: it is then compiled for it.

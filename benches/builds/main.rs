@@ -254,7 +254,7 @@ impl Bench {
         let mut command = self.command("build", &self.variants[..count], &["--offline"]);
         // "[1/9] name-csrc-a.cpp.o 0.3 s". Parts of a unit are none: the object is what joins them.
         run(&mut command, |line| {
-            let part = line.contains("-sm_") || line.contains("-host.o ");
+            let part = line.contains("-sm_") || line.contains("-host");
             line.starts_with('[') && line.contains(".o ") && !part
         })
     }

@@ -6,12 +6,8 @@ use std::path::Path;
 /// Units that include the same group header.
 const PER_GROUP: usize = 10;
 
-/// Instances of a template of two loops that make a unit take about 0.3 s of CPU; 100 take 2 s (g++ 12 at -O3).
+/// Instances of a template of two loops that make a C++ unit take about 0.3 s of CPU; 100 take 2 s (g++ 12 at -O3).
 pub const LIGHT: usize = 8;
-
-/// Functions of device code in a header of all CUDA units, which make them large enough to be compiled in parts
-/// (src/plan/split.rs).
-const DEVICE_FUNCTIONS: usize = 400;
 
 /// CUDA architectures of a kernel with CUDA units.
 pub const ARCHS: &str = "\"8.0\", \"9.0\"";
@@ -22,7 +18,7 @@ pub struct Synthetic {
     pub units: usize,
     /// How many of the units are CUDA. If any is, the kernel is for CUDA, else for the CPU.
     pub cuda: usize,
-    /// Of the template in each C++ unit.
+    /// Of the template in each unit.
     pub instances: usize,
 }
 
@@ -87,7 +83,7 @@ template <> struct Step<0> {{
                 format!(
                     "{includes}#include \"device.h\"\n\n\
                      __global__ void kernel_{signature} {{\n  \
-                     for (std::size_t i = threadIdx.x; i < n; i += blockDim.x) out[i] = step_{unit}(in[i]) + GROUP + LEAF;\n}}\n\n\
+                     DeviceStep<{instances}>::run(out, in, n);\n  if (threadIdx.x == 0) out[0] += GROUP + LEAF;\n}}\n\n\
                      void {signature} {{ kernel_unit_{unit}<<<1, 256>>>(out, in, n); }}\n"
                 ),
             ),
@@ -113,12 +109,24 @@ template <> struct Step<0> {{
     );
     let mut archs = String::new();
     if cuda > 0 {
-        let mut text = format!("// {salt}\n#pragma once\n");
-        for function in 0..DEVICE_FUNCTIONS {
-            text += &format!(
-                "__device__ inline float step_{function}(float x) {{ return fmaf(x, {function}.5f, x * x) - {function}.f; }}\n"
-            );
-        }
+        let text = format!(
+            r#"// {salt}
+#pragma once
+
+template <int N> struct DeviceStep {{
+  static __device__ void run(float *out, const float *in, std::size_t n) {{
+    for (std::size_t i = threadIdx.x; i < n; i += blockDim.x) out[i] = fmaf(in[i], float(N) + 0.5f, out[i] * in[(i + N) % n]);
+    __syncthreads();
+    for (std::size_t i = N + threadIdx.x; i < n; i += blockDim.x) out[i] = in[i] > in[i - N] ? out[i] - in[i - N] : in[i] * out[i];
+    __syncthreads();
+    DeviceStep<N - 1>::run(out, in, n);
+  }}
+}};
+template <> struct DeviceStep<0> {{
+  static __device__ void run(float *, const float *, std::size_t) {{}}
+}};
+"#
+        );
         file("csrc/device.h", &text);
         archs = format!("cuda-capabilities = [{ARCHS}]\n");
     }

@@ -900,32 +900,69 @@ let
     cuda = "cuda-12.6";
     host = "gcc-12";
   };
+  flags5 = [
+    "-DCUDA_KERNEL"
+    "-DUSE_CUDA=1"
+    "-DONNX_NAMESPACE=onnx_c2"
+    "-DENABLE_FP8"
+    "-O3"
+    "-DNDEBUG"
+    "-fPIC"
+    "-Wno-unknown-cuda-version"
+    "-Wno-unknown-warning-option"
+    "-std=c++17"
+    "--no-cuda-include-ptx=all"
+  ];
+  arch1 = {
+    sm = "70";
+    flags = [ "--cuda-gpu-arch=sm_70" ];
+  };
+  arch2 = {
+    sm = "72";
+    flags = [ "--cuda-gpu-arch=sm_72" ];
+  };
+  arch3 = {
+    sm = "75";
+    flags = [ "--cuda-gpu-arch=sm_75" ];
+  };
+  arch4 = {
+    sm = "80";
+    flags = [ "--cuda-gpu-arch=sm_80" ];
+  };
+  arch5 = {
+    sm = "86";
+    flags = [ "--cuda-gpu-arch=sm_86" ];
+  };
+  arch6 = {
+    sm = "87";
+    flags = [ "--cuda-gpu-arch=sm_87" ];
+  };
+  arch7 = {
+    sm = "89";
+    flags = [ "--cuda-gpu-arch=sm_89" ];
+  };
   units1 = {
     driver = "clang";
     namespace = "none";
     framework = false;
-    flags = [
-      "-DCUDA_KERNEL"
-      "-DUSE_CUDA=1"
-      "-DONNX_NAMESPACE=onnx_c2"
-      "-DENABLE_FP8"
-      "-O3"
-      "-DNDEBUG"
-      "-fPIC"
-      "-Wno-unknown-cuda-version"
-      "-Wno-unknown-warning-option"
-      "-std=c++17"
-      "--no-cuda-include-ptx=all"
-      "--cuda-gpu-arch=sm_70"
-      "--cuda-gpu-arch=sm_72"
-      "--cuda-gpu-arch=sm_75"
-      "--cuda-gpu-arch=sm_80"
-      "--cuda-gpu-arch=sm_86"
-      "--cuda-gpu-arch=sm_87"
-      "--cuda-gpu-arch=sm_89"
-      "--cuda-gpu-arch=sm_90"
-      "--cuda-include-ptx=sm_90"
-    ];
+    flags = flags5;
+    split = {
+      archs = [
+        arch1
+        arch2
+        arch3
+        arch4
+        arch5
+        arch6
+        arch7
+        {
+          sm = "90";
+          flags = [ "--cuda-gpu-arch=sm_90" ];
+          ptx = [ "--cuda-include-ptx=sm_90" ];
+        }
+      ];
+      host = "70";
+    };
     sources = [ "csrc/relu_cuda.cu" ];
   };
   toolchain29 = {
@@ -937,36 +974,120 @@ let
     driver = "clang";
     namespace = "none";
     framework = false;
-    flags = [
-      "-DCUDA_KERNEL"
-      "-DUSE_CUDA=1"
-      "-DONNX_NAMESPACE=onnx_c2"
-      "-DENABLE_FP8"
-      "-O3"
-      "-DNDEBUG"
-      "-fPIC"
-      "-Wno-unknown-cuda-version"
-      "-Wno-unknown-warning-option"
-      "-std=c++17"
-      "--no-cuda-include-ptx=all"
-      "--cuda-gpu-arch=sm_70"
-      "--cuda-gpu-arch=sm_72"
-      "--cuda-gpu-arch=sm_75"
-      "--cuda-gpu-arch=sm_80"
-      "--cuda-gpu-arch=sm_86"
-      "--cuda-gpu-arch=sm_87"
-      "--cuda-gpu-arch=sm_89"
-      "--cuda-gpu-arch=sm_90"
-      "--cuda-gpu-arch=sm_100"
-      "--cuda-gpu-arch=sm_101"
-      "--cuda-gpu-arch=sm_120"
-      "--cuda-include-ptx=sm_120"
-    ];
+    flags = flags5;
+    split = {
+      archs = [
+        arch1
+        arch2
+        arch3
+        arch4
+        arch5
+        arch6
+        arch7
+        {
+          sm = "90";
+          flags = [ "--cuda-gpu-arch=sm_90" ];
+        }
+        {
+          sm = "100";
+          flags = [ "--cuda-gpu-arch=sm_100" ];
+        }
+        {
+          sm = "101";
+          flags = [ "--cuda-gpu-arch=sm_101" ];
+        }
+        {
+          sm = "120";
+          flags = [ "--cuda-gpu-arch=sm_120" ];
+          ptx = [ "--cuda-include-ptx=sm_120" ];
+        }
+      ];
+      host = "70";
+    };
     sources = [ "csrc/relu_cuda.cu" ];
   };
   toolchain30 = {
     cuda = "cuda-13.0";
     host = "gcc-12";
+  };
+  split1 = {
+    archs = [
+      {
+        sm = "75";
+        flags = [
+          "-gencode"
+          "arch=compute_75,code=sm_75"
+        ];
+      }
+      {
+        sm = "80";
+        flags = [
+          "-gencode"
+          "arch=compute_80,code=sm_80"
+        ];
+      }
+      {
+        sm = "86";
+        flags = [
+          "-gencode"
+          "arch=compute_86,code=sm_86"
+        ];
+      }
+      {
+        sm = "87";
+        flags = [
+          "-gencode"
+          "arch=compute_87,code=sm_87"
+        ];
+      }
+      {
+        sm = "89";
+        flags = [
+          "-gencode"
+          "arch=compute_89,code=sm_89"
+        ];
+      }
+      {
+        sm = "90";
+        flags = [
+          "-gencode"
+          "arch=compute_90,code=sm_90"
+        ];
+      }
+      {
+        sm = "100";
+        flags = [
+          "-gencode"
+          "arch=compute_100,code=sm_100"
+        ];
+      }
+      {
+        sm = "110";
+        flags = [
+          "-gencode"
+          "arch=compute_110,code=sm_110"
+        ];
+      }
+      {
+        sm = "120";
+        flags = [
+          "-gencode"
+          "arch=compute_120,code=sm_120"
+        ];
+      }
+      {
+        sm = "121";
+        flags = [
+          "-gencode"
+          "arch=compute_121,code=sm_121"
+        ];
+        ptx = [
+          "-gencode"
+          "arch=compute_121,code=compute_121"
+        ];
+      }
+    ];
+    host = "75";
   };
   units3 = {
     driver = "nvcc";
@@ -986,29 +1107,8 @@ let
       "-Xcompiler=-fPIC,-fno-gnu-unique"
       "-std=c++17"
       "-DENABLE_FP8"
-      "-gencode"
-      "arch=compute_75,code=sm_75"
-      "-gencode"
-      "arch=compute_80,code=sm_80"
-      "-gencode"
-      "arch=compute_86,code=sm_86"
-      "-gencode"
-      "arch=compute_87,code=sm_87"
-      "-gencode"
-      "arch=compute_89,code=sm_89"
-      "-gencode"
-      "arch=compute_90,code=sm_90"
-      "-gencode"
-      "arch=compute_100,code=sm_100"
-      "-gencode"
-      "arch=compute_110,code=sm_110"
-      "-gencode"
-      "arch=compute_120,code=sm_120"
-      "-gencode"
-      "arch=compute_121,code=sm_121"
-      "-gencode"
-      "arch=compute_121,code=compute_121"
     ];
+    split = split1;
     sources = [ "csrc/relu_cuda.cu" ];
   };
   toolchain31 = {
@@ -1033,29 +1133,8 @@ let
       "-Xcompiler=-fPIC,-fno-gnu-unique"
       "-std=c++20"
       "-DENABLE_FP8"
-      "-gencode"
-      "arch=compute_75,code=sm_75"
-      "-gencode"
-      "arch=compute_80,code=sm_80"
-      "-gencode"
-      "arch=compute_86,code=sm_86"
-      "-gencode"
-      "arch=compute_87,code=sm_87"
-      "-gencode"
-      "arch=compute_89,code=sm_89"
-      "-gencode"
-      "arch=compute_90,code=sm_90"
-      "-gencode"
-      "arch=compute_100,code=sm_100"
-      "-gencode"
-      "arch=compute_110,code=sm_110"
-      "-gencode"
-      "arch=compute_120,code=sm_120"
-      "-gencode"
-      "arch=compute_121,code=sm_121"
-      "-gencode"
-      "arch=compute_121,code=compute_121"
     ];
+    split = split1;
     sources = [ "csrc/relu_cuda.cu" ];
   };
   toolchain32 = {

@@ -99,11 +99,16 @@ let
         flags = flags ++ more;
       }
     );
+  hostArch = builtins.head (builtins.filter (arch: arch.sm == split.host) split.archs);
+  # nvcc makes host code of what it finds in device code, which then is kept.
+  isDeviceToo = driver == "nvcc";
+  hostName = "host" + (if isDeviceToo then "+sm_${split.host}" else "");
+  host = compiled hostName hostArch.flags;
+  isInHost = arch: isDeviceToo && arch == hostArch;
   device = map (arch: {
-    inherit (arch) sm;
-    make = compiled "sm_${arch.sm}" arch.flags;
+    inherit arch;
+    make = if isInHost arch then null else compiled "sm_${arch.sm}" arch.flags;
   }) split.archs;
-  host = compiled "host" split.host;
   join = runs (
     common
     // {
@@ -128,8 +133,10 @@ let
     name = "${name}.o";
   };
   part = make: suffix: make (own // { name = "${name}-${suffix}.o"; });
-  hostPart = part host "host";
-  deviceParts = map ({ sm, make }: part make "sm_${sm}") device;
+  hostPart = part host hostName;
+  devices = map (
+    { arch, make }: if make == null then hostPart else part make "sm_${arch.sm}"
+  ) device;
 in
 if split == null then
   whole own
@@ -138,9 +145,9 @@ else
     own
     // {
       host = hostPart;
-      devices = deviceParts;
+      inherit devices;
     }
   )
   // {
-    parts = [ hostPart ] ++ deviceParts;
+    parts = [ hostPart ] ++ builtins.filter (part: part != hostPart) devices;
   }

@@ -59,16 +59,18 @@ nvcc)
     sm_*)
         mkdir "$out"
         measured "${nvcc[@]}" -o "$out/cubin" -cubin "./$source"
-        cp ../keep/*.ptx "$out/ptx"
         ;;
-    host)
+    host*)
+        # The device code of one architecture is kept beside the object that holds it.
         mkdir "$out"
-        measured "${nvcc[@]}" -fdevice-syntax-only -o "$out/object" -c "./$source"
+        measured "${nvcc[@]}" -o "$out/object" -c "./$source"
+        cp ../keep/*.cubin "$out/cubin"
         ;;
     esac
     if [ "$part" != whole ]; then
+        cp ../keep/*.ptx "$out/ptx"
         cp ../keep/*.module_id "$out/module_id"
-        sed -n 's/^# [0-9]* "\([^<].*\)".*/\1/p' ../keep/*.ii >../headers
+        awk -F'"' '/^# / && $2 !~ /^</ { print $2 }' ../keep/*.ii >../headers
     fi
     ;;
 clang)
@@ -129,8 +131,10 @@ esac
 
 # Headers that look at the architectures of the whole unit, if this part was told nothing of them.
 if [ "$part" != whole ]; then
-    [ -z "$archList" ] || : >../headers
-    sort -u ../headers | while read -r header; do
-        [ ! -f "$header" ] || ! grep -q __CUDA_ARCH_LIST__ "$header" || printf '%s\n' "${header##*/}"
-    done >"$out/arch_list"
+    headers=()
+    if [ -z "$archList" ]; then
+        while read -r header; do [ ! -f "$header" ] || headers+=("$header"); done < <(sort -u ../headers)
+    fi
+    # NB: one grep for all: there are hundreds, and thousands of torch's. It fails where it finds none.
+    { grep -Fl __CUDA_ARCH_LIST__ /dev/null "${headers[@]}" || [ $? -eq 1 ]; } | sed 's|.*/||' >"$out/arch_list"
 fi

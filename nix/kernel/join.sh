@@ -20,7 +20,9 @@ misfits() {
     sort -u "${lists[@]}" | sed 's/$/ looks at __CUDA_ARCH_LIST__/'
 }
 
-strings -n 2 "$host/object" >names
+# What host code refers to and does not have is no kernel that it knows.
+nm -u "$host/object" | awk '{ print $NF }' >undefined
+strings -n 2 "$host/object" | awk 'FILENAME == "undefined" { missing[$0]; next } !($0 in missing)' undefined - >names
 misfits >reasons
 if [ -s reasons ]; then
     printf 'compiling %s whole, since its parts do not fit together:\n' "$source"

@@ -80,10 +80,10 @@ pub struct Reach {
     pub framework: bool,
     /// Whether a header of a library may be among them that looks at all architectures of a unit.
     pub libraries: bool,
+    /// Whether it or a header of the kernel looks at the architecture that it is compiled for.
+    pub arch: bool,
     /// What it and its headers do with the op namespace.
     pub namespace: Namespace,
-    /// Size of it and its headers.
-    pub bytes: usize,
 }
 
 /// The files of a component, before it is known for which variants.
@@ -195,7 +195,7 @@ fn search(
             headers,
             framework: nodes().any(|node| node.framework),
             libraries: nodes().any(|node| node.libraries),
-            bytes: nodes().map(|node| node.text.bytes).sum(),
+            arch: nodes().any(|node| node.text.arch),
             namespace: nodes()
                 .map(|node| node.text.namespace)
                 .max()
@@ -247,13 +247,14 @@ struct Files<'a> {
 
 /// What counts of a file.
 struct Text {
-    bytes: usize,
     binary: bool,
     includes: Vec<Include>,
     digest: String,
     namespace: Namespace,
     /// Whether it has the name of a macro that comes with the framework.
     framework: bool,
+    /// Whether it has the name of a macro that tells architectures apart.
+    arch: bool,
     /// Whether it has the name of the macro that lists the architectures of a unit.
     arch_list: bool,
 }
@@ -281,9 +282,9 @@ impl<'a> Files<'a> {
         let bytes = std::fs::read(&path).map_err(|source| PlanError::Read { path, source })?;
         let words = String::from_utf8_lossy(&bytes);
         let text = Rc::new(Text {
-            bytes: bytes.len(),
             binary: bytes.contains(&0),
             framework: self.macros.iter().any(|name| words.contains(name)),
+            arch: words.contains(split::ARCH),
             arch_list: words.contains(split::ARCH_LIST),
             includes: includes::includes(&bytes),
             digest: includes::digest(&bytes),

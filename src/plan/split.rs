@@ -1,22 +1,22 @@
 //! Which CUDA units are compiled for each architecture apart from the others, so that these compile side by side and a
 //! new one compiles alone. Not how the parts become one object; that is nix/kernel/join.sh.
 //!
-//! A unit is split if it has several architectures, is not [light](is_light), and all of `cuda-flags` are flags whose effect does not reach beyond
-//! one architecture ([`fatbinary`]). What text and flags cannot tell, the build finds out: parts that do not fit together
-//! are thrown away, and the unit is compiled whole. docs/benchmarks.md has what splitting costs and gives.
+//! A unit is split if it has several architectures, and all of `cuda-flags` are flags whose effect does not reach beyond one
+//! architecture ([`fatbinary`]). What text and flags cannot tell, the build finds out: parts that do not fit together are
+//! thrown away, and the unit is compiled whole. docs/benchmarks.md has what splitting costs and gives.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{DeviceArch, Driver, Reach, flags};
+use super::{DeviceArch, Driver, flags};
 
 /// A unit in parts: a host part, and one of each architecture.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 pub struct Split {
     pub archs: Vec<ArchPart>,
-    /// Flags of the host part, which hold one architecture.
-    pub host: Vec<String>,
+    /// The architecture that the host part is compiled with; nvcc's holds its device code as well. As in [`ArchPart::sm`].
+    pub host: String,
     /// What fatbinary is told of how to store device code.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fatbinary: Vec<String>,
@@ -38,8 +38,14 @@ pub struct ArchPart {
     pub ptx: Vec<String>,
 }
 
-/// The parts of units with these flags of their own, or nothing where they stay whole.
-pub(super) fn split(driver: Driver, own: &[String], archs: &[DeviceArch]) -> Option<Split> {
+/// The parts of units with these flags of their own, or nothing where they stay whole. `depends`: whether what kernels they
+/// have may depend on the architecture.
+pub(super) fn split(
+    driver: Driver,
+    own: &[String],
+    archs: &[DeviceArch],
+    depends: bool,
+) -> Option<Split> {
     if !matches!(driver, Driver::Nvcc | Driver::Clang) {
         return None;
     }
@@ -58,27 +64,18 @@ pub(super) fn split(driver: Driver, own: &[String], archs: &[DeviceArch]) -> Opt
     if different.len() < 2 || different.len() < parts.len() {
         return None;
     }
-    // NB: nvcc's host code has the stubs of its last architecture. clang's knows nothing of architectures, so that a new
-    // one need not compile it.
+    // NB: nvcc's host code knows the kernels of one architecture, in a whole unit those of the last. Where all have the same,
+    // it is that of the first, so that a newer one compiles alone. clang's host code is the same for any.
     let host = match driver {
-        Driver::Nvcc => parts.last(),
+        Driver::Nvcc if depends => parts.last(),
         _ => parts.first(),
     };
     Some(Split {
-        host: host.map(|part| part.flags.clone()).unwrap_or_default(),
+        host: host?.sm.clone(),
         archs: parts,
         fatbinary,
         arch_list: None,
     })
-}
-
-/// A unit without libraries is light below this many bytes, headers of the kernel included. A guess: one such unit was
-/// measured, and its parts took 70 % more than the whole (docs/benchmarks.md).
-const LIGHT: usize = 32 << 10;
-
-/// Whether to split a unit costs more than it gives.
-pub(super) fn is_light(reach: &Reach) -> bool {
-    !reach.framework && !reach.libraries && reach.bytes < LIGHT
 }
 
 /// What compilers define as `__CUDA_ARCH_LIST__` for a unit that is compiled for all of its architectures at once. CUB and
@@ -90,6 +87,9 @@ pub(super) fn arch_list(archs: &[DeviceArch]) -> String {
     let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
     numbers.join(",")
 }
+
+/// What the macros begin with that tell architectures apart, [`ARCH_LIST`] among them.
+pub(super) const ARCH: &str = "__CUDA_ARCH";
 
 /// The macro that is this list.
 pub(super) const ARCH_LIST: &str = "__CUDA_ARCH_LIST__";
@@ -207,7 +207,7 @@ mod tests {
 
     fn of(driver: Driver, flags: &str, of: &str) -> Option<Split> {
         let flags: Vec<String> = flags.split_whitespace().map(str::to_owned).collect();
-        split(driver, &flags, &archs(of))
+        split(driver, &flags, &archs(of), false)
     }
 
     #[test]
@@ -223,15 +223,23 @@ mod tests {
             parts.archs[1].ptx,
             ["-gencode", "arch=compute_90a,code=compute_90a"]
         );
-        assert_eq!(parts.host, parts.archs[1].flags);
+        assert_eq!(parts.host, "80");
         let parts = of(Driver::Clang, "", "8.0 9.0+PTX").expect("parts");
-        assert_eq!(parts.host, ["--cuda-gpu-arch=sm_80"]);
+        assert_eq!(parts.host, "80");
+        assert_eq!(parts.archs[0].flags, ["--cuda-gpu-arch=sm_80"]);
         assert_eq!(parts.archs[1].ptx, ["--cuda-include-ptx=sm_90"]);
 
         for whole in ["9.0", "9.0+PTX", "9.0 9.0+PTX"] {
             assert_eq!(of(Driver::Nvcc, "", whole), None, "{whole}");
         }
         assert_eq!(of(Driver::Gxx, "", "8.0 9.0"), None);
+    }
+
+    #[test]
+    fn host_code_knows_the_kernels_of_the_last_architecture_where_that_matters() {
+        let host = |driver| Some(split(driver, &[], &archs("8.0 9.0"), true)?.host);
+        assert_eq!(host(Driver::Nvcc).as_deref(), Some("90"));
+        assert_eq!(host(Driver::Clang).as_deref(), Some("80"));
     }
 
     /// NB: a flag that is taken for harmless and is not gives other code than the compiler's own.

@@ -270,7 +270,7 @@ impl Context<'_> {
         let mut searches = self.searches.iter();
         let search = searches.find(|search| search.include == include);
         let mut headers: BTreeSet<&String> = BTreeSet::new();
-        let mut groups: BTreeMap<(Driver, Namespace, bool, bool, bool, bool), UnitGroup> =
+        let mut groups: BTreeMap<(Driver, Namespace, bool, bool, Option<String>, bool), UnitGroup> =
             BTreeMap::new();
         for (source, language) in units {
             let reach = search.and_then(|search| search.reach(source));
@@ -287,15 +287,15 @@ impl Context<'_> {
                 Driver::Hip => reach.is_none_or(|reach| reach.framework),
                 _ => false,
             };
-            let light = reach.is_some_and(split::is_light);
-            let mut split = split::split(driver, own.device, &archs).filter(|_| !light);
+            let depends = libraries || reach.is_none_or(|reach| reach.arch);
+            let mut split = split::split(driver, own.device, &archs, depends);
             let lists_archs = split.is_some() && libraries;
             let key = (
                 driver,
                 namespace,
                 framework,
                 heavy,
-                split.is_some(),
+                split.as_ref().map(|split| split.host.clone()),
                 lists_archs,
             );
             let group = groups.entry(key).or_insert_with(|| {
