@@ -92,13 +92,7 @@ impl Project {
             std::fs::copy(template, header).expect("copy a header");
         }
 
-        let tool_path = word(library, "toolPath");
-        let compiler = tool_path.split(':').map(|dir| format!("{dir}/g++"));
-        let present = |path: &String| physical(path).exists();
-        let compiler = compiler
-            .into_iter()
-            .find(present)
-            .expect("g++ in the store");
+        let compiler = program(&word(library, "toolPath"), "g++");
         let text = lists(&units, library, kernel, &source);
         let file = source.join("CMakeLists.txt");
         // One that is the same keeps its time.
@@ -150,15 +144,22 @@ fn lists(units: &[&Derivation], library: &Derivation, kernel: &Path, own: &Path)
         "cmake_minimum_required(VERSION 3.26)\nproject(kernel LANGUAGES CXX)\n".to_owned();
     let mut groups: BTreeMap<Vec<Vec<String>>, Vec<&Derivation>> = BTreeMap::new();
     for unit in units {
-        let alike = ["driver", "flags", "include", "system_include", "cuda"];
+        let alike = [
+            "driver",
+            "flags",
+            "include",
+            "system_include",
+            "cuda",
+            "toolPath",
+        ];
         let alike = alike.map(|attribute| words(unit, attribute)).to_vec();
         groups.entry(alike).or_default().push(unit);
     }
     let absolute = |path: &String| kernel.join(path).display().to_string();
     let mut objects = String::new();
     for (number, (alike, units)) in groups.iter().enumerate() {
-        let [driver, flags, include, system, cuda] = &alike[..] else {
-            unreachable!("five attributes")
+        let [driver, flags, include, system, cuda, tool_path] = &alike[..] else {
+            unreachable!("six attributes")
         };
         let mut include: Vec<String> = include.iter().map(absolute).collect();
         include.push(own.join("generated").display().to_string());
@@ -168,7 +169,20 @@ fn lists(units: &[&Derivation], library: &Derivation, kernel: &Path, own: &Path)
             .iter()
             .map(|unit| absolute(&word(unit, "source")))
             .collect();
-        if driver[0] == "nvcc" {
+        // Both take the options that follow.
+        let cuda_compiler = match &*driver[0] {
+            "nvcc" => Some(format!(
+                "{}/bin/nvcc -ccbin ${{CMAKE_CXX_COMPILER}}",
+                cuda[0]
+            )),
+            "clang" => Some(format!(
+                "{} --cuda-path={}",
+                program(&tool_path[0], "clang++"),
+                cuda[0]
+            )),
+            _ => None,
+        };
+        if let Some(compiler) = cuda_compiler {
             for (index, source) in sources.iter().enumerate() {
                 let object = format!("${{CMAKE_BINARY_DIR}}/cuda_{number}_{index}.o");
                 let search = include.iter().map(|dir| format!("-I{dir}"));
@@ -180,9 +194,8 @@ fn lists(units: &[&Derivation], library: &Derivation, kernel: &Path, own: &Path)
                 let _ = writeln!(
                     text,
                     "add_custom_command(OUTPUT {object} DEPFILE {object}.d COMMENT \"Building CUDA object {index}\"\n  \
-                     COMMAND {}/bin/nvcc -ccbin ${{CMAKE_CXX_COMPILER}} {define}{} -MD -MF {object}.d -o {object} -c {source}\n  \
+                     COMMAND {compiler} {define}{} -MD -MF {object}.d -o {object} -c {source}\n  \
                      DEPENDS {source} VERBATIM)",
-                    cuda[0],
                     quoted(&words),
                 );
                 objects += &format!(" {object}");
@@ -221,6 +234,14 @@ fn lists(units: &[&Derivation], library: &Derivation, kernel: &Path, own: &Path)
         quoted(&libraries),
     );
     text
+}
+
+/// Where a program of a derivation's `toolPath` lies.
+fn program(tool_path: &str, name: &str) -> String {
+    let places = tool_path.split(':').map(|dir| format!("{dir}/{name}"));
+    let present = |path: &String| physical(path).exists();
+    let found = places.into_iter().find(present);
+    found.unwrap_or_else(|| panic!("no {name} in the store"))
 }
 
 /// A program of the environment that scripts/bench.sh makes.

@@ -10,7 +10,7 @@ const PER_GROUP: usize = 10;
 pub const LIGHT: usize = 8;
 
 /// CUDA architectures of a kernel with CUDA units.
-pub const ARCHS: &str = "\"8.0\", \"9.0\"";
+pub const ARCHS: &str = "\"8.0\", \"8.6\", \"8.9\", \"9.0\"";
 
 /// A kernel that is generated.
 #[derive(Clone, Copy, Debug)]
