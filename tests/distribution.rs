@@ -23,8 +23,8 @@ const VARIANT: &str = "torch211-cxx11-cu130-x86_64-linux";
 const BINDING: &str = "sample-torch-ext-binding.cpp.o";
 const HEAVY: &str = "sample-csrc-heavy.cu.o";
 const HEAVY_PARTS: [&str; 2] = [
-    "sample-csrc-heavy.cu-host+sm_80.o",
-    "sample-csrc-heavy.cu-sm_90.o",
+    "sample-csrc-heavy.cu-host+sm_90.o",
+    "sample-csrc-heavy.cu-sm_80.o",
 ];
 const HOST: &str = "sample-csrc-host.cpp.o";
 const LIGHT: &str = "sample-csrc-light.cu.o";

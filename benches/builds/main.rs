@@ -315,7 +315,7 @@ impl Bench {
     fn all(&mut self, count: usize) {
         let ours = self.ours(count);
         self.projects = (0..count).map(|at| self.project(at)).collect();
-        self.fresh = self.from_nothing();
+        self.fresh = self.all_fresh();
         row("from nothing", ours, self.fresh, None);
         self.compare("nothing changed", count);
         append(&self.root.join("README.md"), "\nMore words.\n");
@@ -358,7 +358,7 @@ impl Bench {
     }
 
     /// What CMake takes for all variants from nothing.
-    fn from_nothing(&self) -> Run {
+    fn all_fresh(&self) -> Run {
         let fresh = |project: &Project| project.fresh(self.jobs).both();
         self.projects
             .iter()
@@ -376,7 +376,7 @@ impl Bench {
         );
         let (ours, kept) = self.change(count);
         // NB: that takes more than it took without.
-        self.fresh = self.from_nothing();
+        self.fresh = self.all_fresh();
         row("one more architecture", ours, self.fresh, Some(kept));
     }
 

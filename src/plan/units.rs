@@ -270,8 +270,7 @@ impl Context<'_> {
         let mut searches = self.searches.iter();
         let search = searches.find(|search| search.include == include);
         let mut headers: BTreeSet<&String> = BTreeSet::new();
-        let mut groups: BTreeMap<(Driver, Namespace, bool, bool, Option<String>, bool), UnitGroup> =
-            BTreeMap::new();
+        let mut groups: BTreeMap<_, UnitGroup> = BTreeMap::new();
         for (source, language) in units {
             let reach = search.and_then(|search| search.reach(source));
             let namespace = reach.map_or(Namespace::None, |reach| reach.namespace);
