@@ -134,9 +134,7 @@ let
   };
   part = make: suffix: make (own // { name = "${name}-${suffix}.o"; });
   hostPart = part host hostName;
-  devices = map (
-    { arch, make }: if make == null then hostPart else part make "sm_${arch.sm}"
-  ) device;
+  devices = map ({ arch, make }: if make == null then hostPart else part make "sm_${arch.sm}") device;
 in
 if split == null then
   whole own

@@ -26,7 +26,7 @@ pub struct Wanted {
 pub enum Kind {
     /// Compilers, headers and libraries, of fetched files.
     Toolchain,
-    /// An object, of one source; or of a part of it: "host", "sm_90".
+    /// An object, of one source; or of a part of it: "host", "host+sm_80", "sm_90".
     Unit {
         source: String,
         part: Option<String>,
