@@ -128,8 +128,8 @@ fn parts_of_a_unit_are_built_twice_too() {
     synthetic::write(&kernel, one, "parts");
     let mut program = verify_reproducible(&kernel);
     let text = printed(program.args(["--variant", "torch211-cxx11-cu130-x86_64-linux"]));
-    // Two architectures, the host, what joins them; the binding, the library and the package.
-    assert!(text.contains("7 steps of 1 variant: built twice"), "{text}");
+    // Four architectures, the host with the first, what joins them; the binding, the library and the package.
+    assert!(text.contains("8 steps of 1 variant: built twice"), "{text}");
 }
 
 #[test]
