@@ -3,7 +3,8 @@
 //!
 //! `BENCH=relu,60,60-cuda,400` chooses kernels: examples/relu (C++ and CUDA), a generated one of so many C++ units, or one
 //! for CUDA with ten of them in CUDA.
-//! `BENCH_VARIANTS=8` is the number of variants of the generated, `BENCH_UNITS=heavy` makes each unit take 2 s, not 0.3 s.
+//! `BENCH_VARIANTS=8` is the number of variants of the generated, `BENCH_UNITS=heavy` makes each unit take some 2 s, not 0.3 s; a number is
+//! how often a unit has what takes the time (synthetic.rs), for a faster machine.
 //! `BENCH_ROUNDS=3` builds one variant from nothing so many times.
 
 mod cmake;
@@ -64,7 +65,9 @@ fn main() {
     let instances = match &*variable("BENCH_UNITS", "light") {
         "light" => LIGHT,
         "heavy" => HEAVY,
-        other => panic!("BENCH_UNITS is light or heavy, not {other}"),
+        number => number
+            .parse()
+            .expect("BENCH_UNITS is light, heavy or a number of instances"),
     };
     assert!(
         (1..CPU.len()).contains(&count),
