@@ -4,6 +4,7 @@
 mod clone;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 
 use clone::{Clone, run};
@@ -150,6 +151,15 @@ fn an_empty_store_lacks_everything() {
     run(Command::new("chmod").args(["-R", "u+w"]).arg(store.path()));
 }
 
+/// Adds a section of sources to a kernel's build.toml.
+fn add_section(kernel: &Path, name: &str, sources: impl Iterator<Item = String>) {
+    let path = kernel.join("build.toml");
+    let text = std::fs::read_to_string(&path).expect("build.toml");
+    let sources: Vec<String> = sources.collect();
+    let section = format!("[kernel.{name}]\nbackend = \"cpu\"\ndepends = []\nsrc = {sources:?}\n");
+    std::fs::write(&path, format!("{text}\n{section}")).expect("write");
+}
+
 /// So many objects are one input of each library that they are linked into, and linked all the same.
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
@@ -161,16 +171,7 @@ fn many_objects_are_one_input_of_their_library() {
         let text = format!("int many_{number}(void) {{ return {number}; }}\n");
         std::fs::write(clone.relu().join(source(number)), text).expect("write");
     }
-    let path = clone.relu().join("build.toml");
-    let text = std::fs::read_to_string(&path).expect("build.toml");
-    let sources: Vec<String> = (0..MANY)
-        .map(|number| format!("{:?}", source(number)))
-        .collect();
-    let section = format!(
-        "[kernel.many]\nbackend = \"cpu\"\ndepends = []\nsrc = [{}]\n",
-        sources.join(", ")
-    );
-    std::fs::write(&path, format!("{text}\n{section}")).expect("write");
+    add_section(&clone.relu(), "many", (0..MANY).map(source));
     let command = |name: &str, more: &[&str]| {
         let output = run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
             .arg(name)
@@ -206,6 +207,80 @@ fn many_objects_are_one_input_of_their_library() {
     assert_eq!(
         [count(&library, "objects"), count(&library, "unit")],
         [1, 2]
+    );
+}
+
+/// One Nix builds several short units; that some of them fail is no matter for the others.
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn short_units_are_built_together_and_fail_apart() {
+    const SHORT: usize = 6;
+    let built = Built {
+        clone: Clone::new(),
+        cache: tempfile::tempdir().expect("a temporary folder"),
+    };
+    let relu = built.clone.relu();
+    let salt = tempfile::tempdir().expect("a name that no run before had");
+    let write = |number: usize, more: &str| {
+        let text = format!("// {:?}\nint short_{number};\n{more}\n", salt.path());
+        let file = relu.join(format!("csrc/short_{number}.c"));
+        std::fs::write(file, text).expect("write");
+    };
+    (0..SHORT).for_each(|number| write(number, ""));
+    let sources = (0..SHORT).map(|number| format!("csrc/short_{number}.c"));
+    add_section(&relu, "short", sources);
+    // How long each takes is known from now on.
+    built.run("build", &[]);
+
+    // A nix-store that writes down what it was asked for.
+    let bin = tempfile::tempdir().expect("a temporary folder");
+    let (log, shim) = (bin.path().join("log"), bin.path().join("nix-store"));
+    let real = which::which("nix-store").expect("Nix");
+    let script = format!(
+        "#!/bin/sh\necho \"$*\" >>{}\nexec {} \"$@\"\n",
+        log.display(),
+        real.display()
+    );
+    std::fs::write(&shim, script).expect("write");
+    run(Command::new("chmod").arg("+x").arg(&shim));
+    (0..SHORT).for_each(|number| write(number, "// changed"));
+    write(2, "#error a mistake");
+    write(4, "#error out of memory");
+    let path = std::env::var("PATH").expect("PATH");
+    let output = Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
+        .args(["build", "--max-jobs", "1", "--variant", CPU])
+        .arg(&relu)
+        .env("KERNEL_BUILDER_CACHE", built.cache.path())
+        .env("PATH", format!("{}:{path}", bin.path().display()))
+        .output()
+        .expect("kernel-builder");
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{words}");
+    let count = |line: &str| words.matches(line).count();
+    for number in [2, 4] {
+        let unit = format!("failed: relu-csrc-short_{number}.c.o\n");
+        assert!(words.contains(&unit), "{words}");
+        // Nix's own words, once.
+        assert_eq!(count(&format!("short_{number}.c.o.drv")), 1, "{words}");
+    }
+    assert_eq!(count("ran out of memory"), 1, "{words}");
+    let alone = "relu-csrc-short_4.c.o ran out of memory: it will run alone";
+    assert!(words.contains(alone), "{words}");
+
+    let log = std::fs::read_to_string(log).expect("what Nix was asked for");
+    let builds = log.lines().filter(|line| line.contains("--keep-going"));
+    let sizes: Vec<usize> = builds.map(|line| line.matches(".drv").count()).collect();
+    assert_eq!(sizes.iter().sum::<usize>(), SHORT + 1, "{log}");
+    assert!(sizes.len() <= SHORT && sizes.last() == Some(&1), "{log}");
+
+    let plan = built.plan();
+    let steps = plan["steps"].as_array().expect("steps");
+    let left = steps.iter().filter(|step| step["state"] == "build");
+    let left: BTreeSet<&str> = left.filter_map(|step| step["name"].as_str()).collect();
+    let library = format!("{CPU} library");
+    assert_eq!(
+        left,
+        BTreeSet::from(["csrc/short_2.c", "csrc/short_4.c", &library, CPU])
     );
 }
 

@@ -227,47 +227,29 @@ pub fn jobs(nix: &Nix, asked: Option<u16>) -> usize {
     asked.map_or_else(default, usize::from)
 }
 
-/// Splits what is still to be built into what comes before the units, the units, and the variants. Where Nix has remote
-/// builders, it knows best what to run where: everything is left to it.
+/// What is still to be built. Where Nix has remote builders, it knows best what to run where: everything is left to it.
 fn work(nix: &Nix, graph: &Graph<'_>, planned: &[String], costs: &Costs) -> Work {
-    let mut units = BTreeMap::new();
     let here = nix.jobs_beside_builders().is_none();
-    for step in graph.steps.to_build().filter(|_| here) {
-        // NB: where parts of a unit do not fit together, what joins them compiles, and then takes memory.
-        let driver = match &step.kind {
-            Kind::Unit { driver, .. } => Some(&**driver),
-            Kind::Join { .. } => None,
-            _ => continue,
-        };
-        let unit = Unit {
-            derivation: step.derivation.clone(),
-            cost: costs.of(&step.derivation, driver),
-            needs: step.needs.clone(),
-        };
-        units.insert(step.derivation.as_str(), unit);
-    }
-    let planned: BTreeSet<&String> = planned.iter().collect();
-    let needed = units
-        .keys()
-        .flat_map(|unit| &graph.derivations[*unit].needs);
-    let first: BTreeSet<&String> = needed
-        .filter(|needed| planned.contains(needed) && !units.contains_key(needed.as_str()))
-        .collect();
-    let units_of = |variant: &str| {
-        let steps = graph.steps.to_build();
-        let own = steps.filter(|step| step.variants.contains(variant));
-        own.map(|step| step.derivation.clone())
-            .filter(|derivation| units.contains_key(derivation.as_str()))
-            .collect()
-    };
+    let steps = graph.steps.to_build().filter(|_| here);
     let wanted = graph.wanted.iter();
     Work {
-        first: first.into_iter().cloned().collect(),
-        wanted: wanted
-            .map(|(variant, own)| (own.derivation.clone(), units_of(variant)))
-            .collect(),
+        units: steps.map(|step| unit(step, costs)).collect(),
+        wanted: wanted.map(|(_, own)| own.derivation.clone()).collect(),
         count: planned.len(),
-        units: units.into_values().collect(),
+    }
+}
+
+/// A step as something to be scheduled.
+pub fn unit(step: &Step, costs: &Costs) -> Unit {
+    // NB: where parts of a unit do not fit together, what joins them compiles, and then takes memory.
+    let driver = match &step.kind {
+        Kind::Unit { driver, .. } => Some(&**driver),
+        _ => None,
+    };
+    Unit {
+        derivation: step.derivation.clone(),
+        cost: costs.of(&step.derivation, driver),
+        needs: step.needs.clone(),
     }
 }
 

@@ -95,10 +95,7 @@ fn bring(
         print_logs: arguments.print_build_logs,
     };
     let work = Work {
-        wanted: derivations
-            .iter()
-            .map(|derivation| (derivation.clone(), Vec::new()))
-            .collect(),
+        wanted: derivations.to_vec(),
         count: planned.len(),
         ..Work::default()
     };

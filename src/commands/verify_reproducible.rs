@@ -8,7 +8,7 @@ use super::prepare::prepare;
 use super::survey::{self, Graph};
 use super::{CommandError, build, count, print};
 use crate::artifact::sections::{StorePath, first_difference, store_paths};
-use crate::nix::schedule::{Costs, Unit};
+use crate::nix::schedule::Unit;
 use crate::nix::{Limits, Nix, Rebuilt};
 use crate::steps::{Kind, Step};
 
@@ -49,7 +49,11 @@ pub fn run(
         });
     }
     let costs = survey::costs();
-    let units: Vec<Unit> = steps.iter().map(|step| unit(step, &costs)).collect();
+    let there = |step| Unit {
+        needs: Vec::new(),
+        ..build::unit(step, &costs)
+    };
+    let units: Vec<Unit> = steps.iter().map(there).collect();
     anstream::eprintln!("building {} again", count(steps.len(), "step"));
     let (again, rebuilt) = nix.rebuild(&units, &limits)?;
 
@@ -89,19 +93,6 @@ pub fn run(
     print(&format!(
         "{steps} of {variants}: built twice, the same bytes, no path of the store in an object\n"
     ))
-}
-
-/// A step as something to be scheduled. What it needs is there.
-fn unit(step: &Step, costs: &Costs) -> Unit {
-    let driver = match &step.kind {
-        Kind::Unit { driver, .. } => Some(&**driver),
-        _ => None,
-    };
-    Unit {
-        derivation: step.derivation.clone(),
-        cost: costs.of(&step.derivation, driver),
-        needs: Vec::new(),
-    }
 }
 
 /// A line for the first place where two results of a step differ, and their paths.

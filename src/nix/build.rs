@@ -1,4 +1,4 @@
-//! Builds derivations in Nix's sandbox and watches. Which compilation starts when is decided in schedule.rs.
+//! Builds derivations in Nix's sandbox and watches. Which step starts when is decided in schedule.rs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use indicatif::ProgressDrawTarget;
 
 use super::log::{Event, event};
-use super::progress::{Finished, Place, Progress, Stopped};
+use super::progress::{Finished, Id, Place, Progress, Stopped};
 use super::schedule::{Queue, Unit};
 use super::{Nix, NixError, memory, name_of};
 
@@ -28,11 +28,10 @@ pub struct Limits {
 /// What is to be built.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
-    /// What must be there before a unit can start: toolchains.
-    pub first: Vec<String>,
+    /// Each after those that it needs.
     pub units: Vec<Unit>,
-    /// What is wanted, each with the units that it needs.
-    pub wanted: Vec<(String, Vec<String>)>,
+    /// What there is to be in the end. What is no unit is left to Nix, with what it needs.
+    pub wanted: Vec<String>,
     /// How many derivations all of this builds.
     pub count: usize,
 }
@@ -70,28 +69,18 @@ enum Message {
 }
 
 impl Nix {
-    /// Builds: what units need, the units, and then what is wanted. A failed unit does not stop others; what needs it is
-    /// not tried.
+    /// Builds. A failed unit does not stop others; what needs it is not tried.
     ///
     /// # Errors
     /// `NixError::Start`; failed builds are part of the result.
     pub fn build(&self, work: &Work, limits: &Limits) -> Result<Built, NixError> {
         let mut build = Build::new(self, limits, work.count);
-        if !work.first.is_empty() {
-            build.all(&work.first)?;
-        }
-        let ended = build.units(&work.units)?;
-        let failed: Vec<String> = (ended.into_iter())
-            .filter(|(_, status)| !status.success())
-            .map(|(derivation, _)| derivation)
-            .collect();
-        let wanted = work.wanted.iter();
-        let possible: Vec<String> = wanted
-            .filter(|(_, units)| units.iter().all(|unit| !failed.contains(unit)))
-            .map(|(derivation, _)| derivation.clone())
-            .collect();
-        if !possible.is_empty() {
-            build.all(&possible)?;
+        build.units(Queue::new(work.units.clone(), limits.max_jobs))?;
+        let units: BTreeSet<&String> = work.units.iter().map(|unit| &unit.derivation).collect();
+        let mut left = work.wanted.clone();
+        left.retain(|derivation| !units.contains(derivation));
+        if !left.is_empty() {
+            build.all(&left)?;
         }
         build.progress.finish();
         // What could not be copied was begun, too.
@@ -113,7 +102,9 @@ impl Nix {
     ) -> Result<(Built, BTreeMap<String, Rebuilt>), NixError> {
         let mut build = Build::new(self, limits, units.len());
         build.again = Some(tempfile::tempdir().map_err(start_failed)?);
-        let ended = build.units(units)?;
+        // How a Nix ends says how that of one unit did.
+        let queue = Queue::new(units.to_vec(), limits.max_jobs).one_by_one();
+        let ended = build.units(queue)?;
         build.progress.finish();
         let rebuilt = ended.into_iter().map(|(derivation, status)| {
             let rebuilt = match status.code() {
@@ -139,8 +130,25 @@ struct Build<'a> {
     receiver: Receiver<(u64, Message)>,
     /// Nixes so far: each has its own numbers for what it does.
     started: u64,
+    running: BTreeMap<u64, Running>,
     /// For builds of what is there already: where Nix keeps the folders of those that differ.
     again: Option<tempfile::TempDir>,
+}
+
+/// A Nix that runs.
+#[derive(Default)]
+struct Running {
+    max_jobs: usize,
+    /// The last that it began to build here. NB: Nix says of what it was asked for that it stopped when Nix itself ends.
+    build: Option<Id>,
+    errors: Vec<String>,
+}
+
+/// A Nix that has ended.
+struct Ended {
+    number: u64,
+    status: ExitStatus,
+    errors: Vec<String>,
 }
 
 impl<'a> Build<'a> {
@@ -155,6 +163,7 @@ impl<'a> Build<'a> {
             sender,
             receiver,
             started: 0,
+            running: BTreeMap::new(),
             again: None,
         }
     }
@@ -162,23 +171,21 @@ impl<'a> Build<'a> {
     /// Lets one Nix build some derivations.
     fn all(&mut self, derivations: &[String]) -> Result<(), NixError> {
         let number = self.start(derivations, self.limits.max_jobs)?;
-        let before = self.built.errors.len();
-        if let Some((_, status)) = self.step()?
-            && !status.success()
-            && self.built.errors.len() == before
-        {
-            let why = format!("nix-store {number} ended with {status}");
-            self.built.errors.push(why);
+        if let Some(mut nix) = self.step()? {
+            if !nix.status.success() && nix.errors.is_empty() {
+                nix.errors
+                    .push(format!("nix-store {number} ended with {}", nix.status));
+            }
+            self.built.errors.extend(nix.errors);
         }
         Ok(())
     }
 
-    /// Builds units, each with a Nix of its own, as many at a time as fit. Returns how each ended.
-    fn units(&mut self, units: &[Unit]) -> Result<Vec<(String, ExitStatus)>, NixError> {
+    /// Builds units, as many at a time as fit: short ones several to a Nix. Returns how each ended.
+    fn units(&mut self, mut queue: Queue) -> Result<Vec<(String, ExitStatus)>, NixError> {
         // A tenth is left to others.
         let budget = memory::available().map(|bytes| bytes / 10 * 9);
-        let mut queue = Queue::new(units.to_vec(), self.limits.max_jobs);
-        let mut running: Vec<(u64, Unit, bool)> = Vec::new();
+        let mut running: BTreeMap<u64, Vec<Unit>> = BTreeMap::new();
         let mut ended = Vec::new();
         loop {
             let free = |queue: &Queue| {
@@ -186,35 +193,64 @@ impl<'a> Build<'a> {
                 let planned = budget?.saturating_sub(queue.expected());
                 Some(memory::available().map_or(planned, |now| planned.min(now)))
             };
-            while let Some(unit) = queue.next(free(&queue)) {
-                let number = self.start(std::slice::from_ref(&unit.derivation), 1)?;
-                let alone = queue.is_alone();
-                running.push((number, unit, alone));
+            loop {
+                let batch = queue.next(free(&queue));
+                if batch.is_empty() {
+                    break;
+                }
+                let derivations: Vec<_> =
+                    batch.iter().map(|unit| unit.derivation.clone()).collect();
+                running.insert(self.start(&derivations, 1)?, batch);
             }
             if running.is_empty() {
                 return Ok(ended);
             }
-            let errors = self.built.errors.len();
-            let Some((number, status)) = self.step()? else {
+            let Some(Ended {
+                number,
+                status,
+                mut errors,
+            }) = self.step()?
+            else {
                 return Ok(ended);
             };
-            let Some(at) = running.iter().position(|(own, _, _)| *own == number) else {
-                continue;
+            let batch = running.remove(&number).unwrap_or_default();
+            let alone = queue.is_alone();
+            queue.ended(&batch);
+            // NB: what is built again is there, however that ends.
+            let unbuilt: BTreeSet<String> = match batch.len() {
+                _ if status.success() => BTreeSet::new(),
+                1 => [batch[0].derivation.clone()].into(),
+                _ => {
+                    let derivations = batch.iter().map(|unit| &unit.derivation);
+                    self.nix
+                        .unbuilt(derivations)?
+                        .into_iter()
+                        .cloned()
+                        .collect()
+                }
             };
-            let (_, unit, alone) = running.swap_remove(at);
-            if !status.success() && !alone && self.out_of_memory(&unit) {
-                let name = name_of(&unit.derivation);
-                self.progress
-                    .print(&format!("{name} ran out of memory: it will run alone"));
-                self.built.errors.truncate(errors);
-                queue.again_alone(unit);
-                continue;
+            for unit in batch {
+                let failed = unbuilt.contains(&unit.derivation);
+                if failed && !alone && self.out_of_memory(&unit) {
+                    let name = name_of(&unit.derivation);
+                    self.progress
+                        .print(&format!("{name} ran out of memory: it will run alone"));
+                    errors.retain(|error| !error.contains(&unit.derivation));
+                    queue.again_alone(unit);
+                    continue;
+                }
+                match failed {
+                    false => queue.built(&unit),
+                    true => queue.failed(&unit),
+                }
+                let own = if failed {
+                    status
+                } else {
+                    ExitStatus::default()
+                };
+                ended.push((unit.derivation, own));
             }
-            match status.success() {
-                true => queue.built(&unit),
-                false => queue.failed(&unit),
-            }
-            ended.push((unit.derivation, status));
+            self.built.errors.extend(errors);
         }
     }
 
@@ -225,8 +261,8 @@ impl<'a> Build<'a> {
         finished.is_some_and(Finished::out_of_memory)
     }
 
-    /// Handles what running Nixes say until one of them ends: its number and status. Nothing if none runs.
-    fn step(&mut self) -> Result<Option<(u64, ExitStatus)>, NixError> {
+    /// Handles what running Nixes say until one of them ends. Nothing if none runs.
+    fn step(&mut self) -> Result<Option<Ended>, NixError> {
         while let Ok((number, message)) = self.receiver.recv() {
             // Numbers of activities are small; those of several Nixes must not be mixed up.
             let own = |id: u64| (number, id);
@@ -237,6 +273,13 @@ impl<'a> Build<'a> {
                     machine,
                 }) => {
                     let place = machine.map_or(Place::Here, Place::Builder);
+                    if place == Place::Here
+                        && let Some(nix) = self.running.get_mut(&number)
+                        && let Some(before) = nix.build.replace(own(id))
+                        && nix.max_jobs == 1
+                    {
+                        self.stopped(before);
+                    }
                     self.progress.started(own(id), derivation, place);
                 }
                 Message::Event(Event::Copying { id, path, cache }) => {
@@ -247,14 +290,12 @@ impl<'a> Build<'a> {
                     Some(kilobytes) => self.progress.peak(own(id), kilobytes.trim().parse().ok()),
                     None => self.progress.line(own(id), &text),
                 },
-                Message::Event(Event::Stopped { id }) => match self.progress.stopped(own(id)) {
-                    Some(Stopped::Built(finished)) => self.built.finished.push(finished),
-                    Some(Stopped::Copied(path, cache)) => {
-                        self.built.copied.insert(path, cache);
+                Message::Event(Event::Stopped { id }) => self.stopped(own(id)),
+                Message::Event(Event::Message { level: 0, text }) => {
+                    if let Some(nix) = self.running.get_mut(&number) {
+                        nix.errors.push(text);
                     }
-                    None => {}
-                },
-                Message::Event(Event::Message { level: 0, text }) => self.built.errors.push(text),
+                }
                 // Several Nixes may give the same warning.
                 Message::Event(Event::Message { level: 1, text }) => {
                     if self.warnings.insert(text.clone()) {
@@ -266,12 +307,26 @@ impl<'a> Build<'a> {
                 }
                 Message::Event(_) => {}
                 Message::Ended(status) => {
-                    let status = status.map_err(start_failed)?;
-                    return Ok(Some((number, status)));
+                    let nix = self.running.remove(&number);
+                    return Ok(Some(Ended {
+                        number,
+                        status: status.map_err(start_failed)?,
+                        errors: nix.unwrap_or_default().errors,
+                    }));
                 }
             }
         }
         Ok(None)
+    }
+
+    fn stopped(&mut self, id: Id) {
+        match self.progress.stopped(id) {
+            Some(Stopped::Built(finished)) => self.built.finished.push(finished),
+            Some(Stopped::Copied(path, cache)) => {
+                self.built.copied.insert(path, cache);
+            }
+            None => {}
+        }
     }
 
     /// Starts a Nix that builds derivations; a failed one does not stop those that do not need it.
@@ -307,6 +362,11 @@ impl<'a> Build<'a> {
         let child = command.spawn().map_err(start_failed)?;
         self.started += 1;
         let (number, sender) = (self.started, self.sender.clone());
+        let nix = Running {
+            max_jobs,
+            ..Running::default()
+        };
+        self.running.insert(number, nix);
         std::thread::spawn(move || watch(child, number, &sender));
         Ok(number)
     }

@@ -1,4 +1,4 @@
-//! Which compilation starts when: the longest first, as many as cores and memory allow. Not how one is run.
+//! Which step of a build starts when: what most depends on first, as many as cores and memory allow. Not how one is run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,28 +7,32 @@ use serde::{Deserialize, Serialize};
 
 use super::name_of;
 
-/// What a compilation took, or is guessed to take.
+/// What a step took, or is guessed to take.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 pub struct Cost {
-    /// The most memory that one of its processes had.
+    /// The most memory that one of its processes had; 0 for what is no compilation.
     pub bytes: u64,
     pub seconds: f64,
 }
 
-/// A compilation that is to be done, or what joins some.
+/// A step that is to be done.
 #[derive(Clone, Debug)]
 pub struct Unit {
     pub derivation: String,
     pub cost: Cost,
-    /// Derivations of units that come before it.
+    /// Derivations that come before it; those that are not to be built do not count.
     pub needs: Vec<String>,
 }
 
-/// Compilations that wait and run.
+/// Seconds that units take together which one Nix builds: much longer than it takes to start one.
+const TOGETHER: f64 = 4.0;
+
+/// Steps that wait and run.
 #[derive(Debug)]
 pub struct Queue {
     /// The next one last.
     waiting: Vec<Unit>,
+    /// Memory that each batch takes, by its first unit.
     running: BTreeMap<String, u64>,
     /// To be run with nothing beside them.
     alone: Vec<Unit>,
@@ -36,48 +40,83 @@ pub struct Queue {
     unfinished: BTreeSet<String>,
     alone_runs: bool,
     jobs: usize,
+    /// The most seconds of a batch of several.
+    together: f64,
 }
 
 impl Queue {
-    /// At most `jobs` at a time.
-    pub fn new(mut units: Vec<Unit>, jobs: usize) -> Self {
-        units.sort_by(|a, b| a.cost.seconds.total_cmp(&b.cost.seconds));
+    /// At most `jobs` batches at a time. Each unit comes after those that it needs.
+    pub fn new(units: Vec<Unit>, jobs: usize) -> Self {
+        // The first to start is that from which the longest chain leads to the end.
+        let mut chains: BTreeMap<String, f64> = BTreeMap::new();
+        for unit in units.iter().rev() {
+            let after = chains.get(&unit.derivation).copied().unwrap_or_default();
+            let own = after + unit.cost.seconds;
+            for needed in unit.needs.iter().chain([&unit.derivation]) {
+                let chain = chains.entry(needed.clone()).or_default();
+                *chain = chain.max(own);
+            }
+        }
+        let mut waiting = units;
+        waiting.sort_by(|a, b| chains[&a.derivation].total_cmp(&chains[&b.derivation]));
         Self {
-            unfinished: units.iter().map(|unit| unit.derivation.clone()).collect(),
-            waiting: units,
+            unfinished: waiting.iter().map(|unit| unit.derivation.clone()).collect(),
+            waiting,
             running: BTreeMap::new(),
             alone: Vec::new(),
             alone_runs: false,
             jobs: jobs.max(1),
+            together: TOGETHER,
         }
     }
 
-    /// The next one to start, if one fits. `available` is the memory that is free now, less what those that run may still
-    /// take. One runs always, whatever it needs.
-    pub fn next(&mut self, available: Option<u64>) -> Option<Unit> {
-        if self.alone_runs || self.running.len() >= self.jobs {
-            return None;
+    /// Every batch is of one unit.
+    #[must_use]
+    pub fn one_by_one(self) -> Self {
+        Self {
+            together: 0.0,
+            ..self
         }
-        let ready = |unit: &Unit| {
-            unit.needs
-                .iter()
-                .all(|needed| !self.unfinished.contains(needed))
-        };
+    }
+
+    /// The next batch to start, which is to be built one after the other; empty if none fits. Short units come several at a
+    /// time, fewer towards the end, so that all cores have some until then. `available` is the memory that is free now,
+    /// less what those that run may still take. One runs always, whatever it needs.
+    pub fn next(&mut self, available: Option<u64>) -> Vec<Unit> {
+        if self.alone_runs || self.running.len() >= self.jobs {
+            return Vec::new();
+        }
+        let waiting: f64 = self.waiting.iter().map(|unit| unit.cost.seconds).sum();
+        let share = self.together.min(waiting / (2 * self.jobs) as f64);
+        let mut batch = Vec::new();
+        let mut seconds = 0.0;
         let idle = self.running.is_empty();
-        let fits = |unit: &Unit| idle || available.is_none_or(|bytes| unit.cost.bytes <= bytes);
-        let mut waiting = self.waiting.iter();
-        let unit = match waiting.rposition(|unit| ready(unit) && fits(unit)) {
-            Some(at) => self.waiting.remove(at),
-            None if idle => {
-                let unit = self.alone.pop()?;
-                self.alone_runs = true;
-                unit
+        while let Some(at) = self.waiting.iter().rposition(|unit| {
+            let ready = || {
+                unit.needs
+                    .iter()
+                    .all(|need| !self.unfinished.contains(need))
+            };
+            let fits = || available.is_none_or(|bytes| unit.cost.bytes <= bytes);
+            match batch.is_empty() {
+                true => ready() && (idle || fits()),
+                false => seconds + unit.cost.seconds <= share && ready() && fits(),
             }
-            None => return None,
-        };
-        self.running
-            .insert(unit.derivation.clone(), unit.cost.bytes);
-        Some(unit)
+        }) {
+            let unit = self.waiting.remove(at);
+            seconds += unit.cost.seconds;
+            batch.push(unit);
+        }
+        if batch.is_empty() && idle {
+            batch.extend(self.alone.pop());
+            self.alone_runs = !batch.is_empty();
+        }
+        if let Some(first) = batch.first() {
+            let bytes = batch.iter().map(|unit| unit.cost.bytes).max();
+            self.running
+                .insert(first.derivation.clone(), bytes.unwrap_or_default());
+        }
+        batch
     }
 
     /// Memory that those that run are expected to have in the end.
@@ -90,9 +129,16 @@ impl Queue {
         self.alone_runs
     }
 
+    /// A batch ended: each of its units was built, failed, or runs again.
+    pub fn ended(&mut self, batch: &[Unit]) {
+        if let Some(first) = batch.first() {
+            self.running.remove(&first.derivation);
+        }
+        self.alone_runs = false;
+    }
+
     /// One was built.
     pub fn built(&mut self, unit: &Unit) {
-        self.stopped(unit);
         self.unfinished.remove(&unit.derivation);
     }
 
@@ -105,17 +151,11 @@ impl Queue {
 
     /// One ended for want of memory: it runs again when nothing else does.
     pub fn again_alone(&mut self, unit: Unit) {
-        self.stopped(&unit);
         self.alone.push(unit);
-    }
-
-    fn stopped(&mut self, unit: &Unit) {
-        self.running.remove(&unit.derivation);
-        self.alone_runs = false;
     }
 }
 
-/// What compilations took in earlier runs, by the name of their derivation: an edit changes everything else of it.
+/// What steps took in earlier runs, by the name of their derivation: an edit changes everything else of it.
 #[derive(Debug, Default)]
 pub struct Costs {
     file: Utf8PathBuf,
@@ -194,8 +234,16 @@ mod tests {
         }
     }
 
-    fn name(unit: Option<Unit>) -> Option<String> {
-        unit.map(|unit| unit.derivation)
+    fn names(batch: &[Unit]) -> Vec<&str> {
+        batch.iter().map(|unit| &*unit.derivation).collect()
+    }
+
+    /// One batch ended, and all of it was built.
+    fn built(queue: &mut Queue, batch: &[Unit]) {
+        queue.ended(batch);
+        for unit in batch {
+            queue.built(unit);
+        }
     }
 
     #[test]
@@ -206,31 +254,85 @@ mod tests {
             unit("heavy", 4, 5.0),
         ];
         let mut queue = Queue::new(units, 2);
-        assert_eq!(name(queue.next(Some(3 * GB))).as_deref(), Some("long"));
+        let long = queue.next(Some(3 * GB));
+        assert_eq!(names(&long), ["long"]);
         assert_eq!(queue.expected(), GB);
-        assert_eq!(name(queue.next(Some(2 * GB))).as_deref(), Some("short"));
+        let short = queue.next(Some(2 * GB));
+        assert_eq!(names(&short), ["short"]);
         // Two run already.
-        assert_eq!(name(queue.next(Some(9 * GB))), None);
-        queue.built(&unit("long", 1, 9.0));
-        assert_eq!(name(queue.next(Some(2 * GB))), None);
-        queue.built(&unit("short", 1, 1.0));
+        assert!(queue.next(Some(9 * GB)).is_empty());
+        built(&mut queue, &long);
+        assert!(queue.next(Some(2 * GB)).is_empty());
+        built(&mut queue, &short);
         // Nothing else runs: it is tried.
-        assert_eq!(name(queue.next(Some(2 * GB))).as_deref(), Some("heavy"));
-        assert_eq!(name(queue.next(None)), None);
+        assert_eq!(names(&queue.next(Some(2 * GB))), ["heavy"]);
+        assert!(queue.next(None).is_empty());
+    }
+
+    #[test]
+    fn what_most_depends_on_comes_first() {
+        let after = |name: &str, seconds: f64, needed: &str| Unit {
+            needs: vec![needed.to_owned(), "there".to_owned()],
+            ..unit(name, 1, seconds)
+        };
+        let units = vec![
+            unit("long", 1, 20.0),
+            unit("toolchain", 1, 5.0),
+            after("object", 9.0, "toolchain"),
+            after("library", 7.0, "object"),
+        ];
+        let mut queue = Queue::new(units, 1);
+        for expected in ["toolchain", "long", "object", "library"] {
+            let batch = queue.next(None);
+            assert_eq!(names(&batch), [expected]);
+            built(&mut queue, &batch);
+        }
+    }
+
+    #[test]
+    fn short_ones_come_several_at_a_time_and_fewer_towards_the_end() {
+        let units = || {
+            let short = (0..20).map(|at| unit(&format!("{at}"), at % 2 + 1, 0.5));
+            short.chain([unit("long", 1, 9.0)]).collect()
+        };
+        let sizes = |mut queue: Queue, available| {
+            let mut sizes = Vec::new();
+            loop {
+                let batch = queue.next(available);
+                if batch.is_empty() {
+                    return (sizes, queue);
+                }
+                sizes.push(batch.len());
+                queue.ended(&batch);
+            }
+        };
+        let (all, _) = sizes(Queue::new(units(), 2), None);
+        assert_eq!(all, [1, 5, 3, 3, 2, 1, 1, 1, 1, 1, 1, 1]);
+        let (all, _) = sizes(Queue::new(units(), 2).one_by_one(), None);
+        assert_eq!(all, [1; 21]);
+
+        // What does not fit is not among them.
+        let mut queue = Queue::new(units(), 2);
+        queue.next(None);
+        let batch = queue.next(Some(GB));
+        assert!(batch.len() > 1 && batch.iter().all(|unit| unit.cost.bytes <= GB));
+        assert_eq!(queue.expected(), 2 * GB);
     }
 
     #[test]
     fn what_ran_out_of_memory_runs_alone() {
         let mut queue = Queue::new(vec![unit("a", 1, 2.0), unit("b", 1, 1.0)], 8);
-        let a = queue.next(None).expect("one");
-        let b = queue.next(None).expect("another");
-        queue.again_alone(a.clone());
-        assert_eq!(name(queue.next(None)), None);
-        queue.again_alone(b.clone());
-        assert_eq!(name(queue.next(None)).as_deref(), Some("b"));
-        assert_eq!(name(queue.next(None)), None);
-        queue.built(&b);
-        assert_eq!(name(queue.next(None)).as_deref(), Some("a"));
+        let a = queue.next(None);
+        let b = queue.next(None);
+        queue.ended(&a);
+        queue.again_alone(a[0].clone());
+        assert!(queue.next(None).is_empty());
+        queue.ended(&b);
+        queue.again_alone(b[0].clone());
+        assert_eq!(names(&queue.next(None)), ["b"]);
+        assert!(queue.is_alone() && queue.next(None).is_empty());
+        built(&mut queue, &b);
+        assert_eq!(names(&queue.next(None)), ["a"]);
     }
 
     #[test]
@@ -240,20 +342,23 @@ mod tests {
             ..unit("join", 1, 99.0)
         };
         let (a, b) = (unit("a", 1, 2.0), unit("b", 1, 1.0));
-        let mut queue = Queue::new(vec![join(&[&a, &b]), a.clone(), b.clone()], 8);
-        assert_eq!(name(queue.next(None)).as_deref(), Some("a"));
-        assert_eq!(name(queue.next(None)).as_deref(), Some("b"));
-        assert_eq!(name(queue.next(None)), None);
+        let mut queue = Queue::new(vec![a.clone(), b.clone(), join(&[&a, &b])], 8);
+        let batch = queue.next(None);
+        assert_eq!(names(&batch), ["a", "b"]);
+        assert!(queue.next(None).is_empty());
+        queue.ended(&batch);
         queue.built(&a);
         queue.again_alone(b.clone());
-        assert_eq!(name(queue.next(None)).as_deref(), Some("b"));
-        queue.built(&b);
-        assert_eq!(name(queue.next(None)).as_deref(), Some("join"));
+        let batch = queue.next(None);
+        assert_eq!(names(&batch), ["b"]);
+        built(&mut queue, &batch);
+        assert_eq!(names(&queue.next(None)), ["join"]);
 
-        let mut queue = Queue::new(vec![join(&[&a]), a.clone()], 8);
-        queue.next(None);
+        let mut queue = Queue::new(vec![a.clone(), join(&[&a])], 8);
+        let batch = queue.next(None);
+        queue.ended(&batch);
         queue.failed(&a);
-        assert_eq!(name(queue.next(None)), None);
+        assert!(queue.next(None).is_empty());
     }
 
     #[test]
