@@ -97,6 +97,32 @@ fn check(unit: &str, why: &str, parts: usize, object: &Object) {
     }
 }
 
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn a_build_says_which_units_it_compiled_whole() {
+    store();
+    let kernel = fixture::copy("split");
+    // A unit that was never built: what is in the store says nothing.
+    let unit = kernel.path().join("csrc/module_id.cu");
+    let text = std::fs::read_to_string(&unit).expect("a unit");
+    std::fs::write(&unit, format!("{text}// {:?}\n", kernel.path())).expect("written");
+    let output = Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
+        .args(["build", "--offline", "--variant", NVCC])
+        .arg(kernel.path())
+        .output()
+        .expect("start kernel-builder");
+    let words = String::from_utf8_lossy(&output.stderr);
+    let mut notes = words
+        .lines()
+        .filter(|line| line.starts_with("note: csrc/module_id.cu "));
+    let note = notes.next().unwrap_or_default();
+    assert!(
+        note.contains("whole, since its parts do not fit together: sm_80 has"),
+        "{words}"
+    );
+    assert_eq!(notes.next(), None, "{words}");
+}
+
 /// A new architecture compiles itself, and what joins the parts. With nvcc, a new last one compiles host code as well, and
 /// what was the last apart from it, if the unit looks at architectures.
 #[test]

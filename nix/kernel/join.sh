@@ -25,8 +25,9 @@ nm -u "$host/object" | awk '{ print $NF }' >undefined
 strings -n 2 "$host/object" | awk 'FILENAME == "undefined" { missing[$0]; next } !($0 in missing)' undefined - >names
 misfits >reasons
 if [ -s reasons ]; then
-    printf 'compiling %s whole, since its parts do not fit together:\n' "$source"
-    cat reasons
+    # NB: `kernel-builder build` shows lines that begin like this.
+    printf 'kernel-builder: note: %s is compiled whole, since its parts do not fit together: %s\n' "$source" "$(head -n 1 reasons)"
+    sed 1d reasons
     # shellcheck source=nix/kernel/compile.sh
     . "$compile"
 else

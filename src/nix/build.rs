@@ -15,6 +15,9 @@ use super::{Nix, NixError, memory, name_of};
 /// What a compilation prints about itself (nix/kernel/compile.sh), before kilobytes.
 const PEAK: &str = "kernel-builder: peak memory in kB: ";
 
+/// What a step prints for a person to see, before it (nix/kernel/join.sh).
+const NOTE: &str = "kernel-builder: note: ";
+
 /// How much of the machine a build may take.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -124,8 +127,8 @@ struct Build<'a> {
     limits: &'a Limits,
     progress: Progress,
     built: Built,
-    /// Those of Nix so far.
-    warnings: BTreeSet<String>,
+    /// Warnings and notes so far: several Nixes may give the same one.
+    said: BTreeSet<String>,
     sender: Sender<(u64, Message)>,
     receiver: Receiver<(u64, Message)>,
     /// Nixes so far: each has its own numbers for what it does.
@@ -159,7 +162,7 @@ impl<'a> Build<'a> {
             limits,
             progress: Progress::new(count, limits.print_logs, ProgressDrawTarget::stderr()),
             built: Built::default(),
-            warnings: BTreeSet::new(),
+            said: BTreeSet::new(),
             sender,
             receiver,
             started: 0,
@@ -286,22 +289,22 @@ impl<'a> Build<'a> {
                     let place = Place::Cache(cache);
                     self.progress.started(own(id), path, place);
                 }
-                Message::Event(Event::Line { id, text }) => match text.strip_prefix(PEAK) {
-                    Some(kilobytes) => self.progress.peak(own(id), kilobytes.trim().parse().ok()),
-                    None => self.progress.line(own(id), &text),
-                },
+                Message::Event(Event::Line { id, text }) => {
+                    if let Some(kilobytes) = text.strip_prefix(PEAK) {
+                        self.progress.peak(own(id), kilobytes.trim().parse().ok());
+                    } else if let Some(note) = text.strip_prefix(NOTE) {
+                        self.once(format!("note: {note}"));
+                    } else {
+                        self.progress.line(own(id), &text);
+                    }
+                }
                 Message::Event(Event::Stopped { id }) => self.stopped(own(id)),
                 Message::Event(Event::Message { level: 0, text }) => {
                     if let Some(nix) = self.running.get_mut(&number) {
                         nix.errors.push(text);
                     }
                 }
-                // Several Nixes may give the same warning.
-                Message::Event(Event::Message { level: 1, text }) => {
-                    if self.warnings.insert(text.clone()) {
-                        self.progress.print(&text);
-                    }
-                }
+                Message::Event(Event::Message { level: 1, text }) => self.once(text),
                 Message::Event(Event::Plain(text)) if !text.trim().is_empty() => {
                     self.progress.print(&text);
                 }
@@ -317,6 +320,14 @@ impl<'a> Build<'a> {
             }
         }
         Ok(None)
+    }
+
+    /// Shows a warning or a note, unless it was shown before.
+    fn once(&mut self, text: String) {
+        if !self.said.contains(&text) {
+            self.progress.print(&text);
+            self.said.insert(text);
+        }
     }
 
     fn stopped(&mut self, id: Id) {
