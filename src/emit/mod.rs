@@ -2,7 +2,7 @@
 //! nothing of a user's is ever lost. One file per target language.
 
 pub mod nix;
-mod share;
+mod values;
 
 use std::fs::Permissions;
 use std::io::Write;

@@ -6,7 +6,7 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, Undefi
 use serde::Serialize;
 
 use super::EmitError;
-use super::share::Values;
+use super::values::Values;
 use crate::plan::Plan;
 
 /// The build.nix of a plan: formatted, and parsed by rnix before anybody gets to see it.

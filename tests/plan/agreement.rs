@@ -1,0 +1,262 @@
+//! Facts that Rust computes and Nix or the shell computes too.
+
+use kernel_builder::emit::nix::string;
+use kernel_builder::pins::{Family, Pin};
+use kernel_builder::plan::id::Identity;
+
+use super::*;
+
+/// A build refuses files that the plan does not know, by the same digests.
+#[test]
+fn rust_and_the_shell_compute_the_same_digests() {
+    let texts = [
+        "",
+        "\n",
+        "#include \"a.h\"",
+        "#include \"a.h\"\r\n\r\n",
+        "#inc\\\nlude \"a.h\"\n#include \\ \t\r\n <b.h>\n",
+        "// a \\\\\n\n#include <c>\n\\",
+        "int x; /* #include */ // ends in \\\n #include <d>  \t\r\u{c}\nint include;\n",
+        "%:import <e>\n#  if __has_include(<f>)\nasm(\".incbin \\\"g\\\"\");\n#pragma once",
+        "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)\n#ifdef USE_RPC\nPy_LIMITED_API\nTORCH_LIBRARY_EXPAND\n",
+        "\u{e4} # \u{2028} include \u{a0}\n#embed \u{1f980}\\",
+    ];
+    let source = |at: usize| format!("csrc/a {at}=$.cpp");
+    let files: Vec<_> = texts.iter().enumerate().collect();
+    let files: Vec<(String, &str)> = files
+        .iter()
+        .map(|(at, text)| (source(*at), **text))
+        .collect();
+    let list: Vec<String> = files.iter().map(|file| string(&file.0)).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&**path, *text)).collect();
+    let sample = Sample::new(
+        &format!(
+            "{CUDA}\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [{}]\n",
+            list.join(", ").replace("\\$", "$")
+        ),
+        &files,
+    );
+    let (plan, _) = only(&sample);
+    let root = sample.kernel().root;
+    let recorded = |wrong: &str| {
+        let files = &plan.searches[0].digests;
+        assert!(files.len() >= texts.len(), "{files:?}");
+        let line = |(path, digest): (&String, &String)| match path == wrong {
+            true => format!("0000000000000000 {path}\n"),
+            false => format!("{digest} {path}\n"),
+        };
+        files.iter().skip(1).map(line).collect::<String>()
+    };
+    let first = plan.searches[0]
+        .digests
+        .keys()
+        .next()
+        .expect("a file")
+        .clone();
+    let check = |wrong: &str| {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let list = dir.path().join("list");
+        std::fs::write(&list, recorded(wrong)).expect("written");
+        let work = dir.path().join("kernel");
+        let copied = std::process::Command::new("cp")
+            .arg("-r")
+            .arg(&root)
+            .arg(&work)
+            .status();
+        assert!(copied.expect("cp").success());
+        let output = std::process::Command::new("bash")
+            .args(["-euo", "pipefail", "-c"])
+            .arg("fail() { printf '%s\n' \"$*\" && exit 1; }; . \"$0\"")
+            .arg(format!("{REPOSITORY}/nix/kernel/includes.sh"))
+            .current_dir(work)
+            .env("source", &first)
+            .env("digests", &plan.searches[0].digests[&first])
+            .env("headerTree", "all others")
+            .env("headerDigests", list)
+            .output()
+            .expect("bash");
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    };
+    assert_eq!(check(""), "");
+    let words = check(&source(3));
+    assert!(
+        words.starts_with(&source(3)) && words.contains("kernel-builder generate"),
+        "{words}"
+    );
+}
+
+/// The ids of a plan's variants, as this program computes them.
+fn ids_of_rust(plan: &Plan, root: &Utf8Path) -> serde_json::Value {
+    let compiled = plan.variants.iter().map(|v| (&v.variant, &v.id));
+    let noarch = plan.noarch.iter().map(|v| (&v.variant, &v.id));
+    let id = |id: &Identity| id.id(root, &plan.python).expect("an id");
+    compiled
+        .chain(noarch)
+        .map(|(name, identity)| (name.clone(), id(identity).into()))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}
+
+/// The same as Nix computes them, from the build.nix of the plan.
+fn ids_of_nix(plan: &Plan, root: &Utf8Path) -> serde_json::Value {
+    let build_nix = kernel_builder::emit::nix::build_nix(plan).expect("build.nix");
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let file = Utf8Path::from_path(dir.path()).expect("a UTF-8 path");
+    let file = file.join("build.nix");
+    std::fs::write(&file, build_nix).expect("written");
+    nix::evaluate(&format!(
+        r#"
+        let
+          id = kernel: variant: {{
+            name = variant.variant;
+            value = (import (/. + {0} + "/content.nix") {{
+              inherit (kernel) name python;
+              sources = import (/. + {0} + "/sources.nix") (kernel // {{ root = /. + {1}; }});
+            }} variant.id).namespace;
+          }};
+        in
+        builtins.listToAttrs (import (/. + {2}) {{
+          kernelBuilder = {{
+            kernel = {{ variants, ... }}: variants;
+            torchExtension = id;
+            torchNoarch = id;
+            tvmFfiExtension = id;
+          }};
+        }})
+        "#,
+        string(&format!("{REPOSITORY}/nix/kernel")),
+        string(root.as_str()),
+        string(file.as_str()),
+    ))
+}
+
+#[test]
+fn rust_and_nix_compute_the_same_id_of_every_kind_of_variant() {
+    for example in ["relu-tvm-ffi", "silu-and-mul"] {
+        let plan = example_plan(example);
+        let root = Utf8Path::new(REPOSITORY).join("examples").join(example);
+        let ids = ids_of_rust(&plan, &root);
+        assert!(ids.as_object().is_some_and(|ids| ids.len() >= 2));
+        assert_eq!(ids_of_nix(&plan, &root), ids);
+    }
+    let sample = mixed();
+    let (plan, _) = only(&sample);
+    let root = sample.kernel().root;
+    let ids = ids_of_rust(&plan, &root);
+    assert_eq!(ids.as_object().map(serde_json::Map::len), Some(3));
+    assert_eq!(ids_of_nix(&plan, &root), ids);
+}
+
+/// create-pyproject (Rust) and a build (Nix) once disagreed on the id, so that ops registered by one were looked up under
+/// the name of the other.
+#[test]
+fn rust_and_nix_compute_the_same_id() {
+    let section = "\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"csrc/a b$.cu\", \"csrc/gpu.h\"]\n";
+    let sample = Sample::new(
+        &format!("{CUDA}{section}"),
+        &[
+            ("csrc/a b$.cu", "#include \"gpu.h\"\r\n"),
+            ("csrc/gpu.h", "#pragma once\n"),
+        ],
+    );
+    let root = sample.kernel().root;
+    sample.write("torch-ext/sample/z/deep.pyi", "x: int\n");
+    sample.write("torch-ext/sample/__pycache__/cached.py", "");
+    sample.write("torch-ext/sample/data.txt", "not Python\n");
+    let current = || {
+        let (plan, variant) = only(&sample);
+        variant.id.id(&root, &plan.python).expect("an id")
+    };
+    let first = current();
+
+    assert!(first.starts_with("_sample_cuda_"), "{first}");
+    let (plan, _) = only(&sample);
+    assert_eq!(ids_of_nix(&plan, &root), ids_of_rust(&plan, &root));
+
+    sample.write("README.md", "new\n");
+    sample.write("torch-ext/sample/data.txt", "new\n");
+    assert_eq!(current(), first, "documents are not part of a build");
+    sample.write("torch-ext/sample/more.py", "");
+    let with_python = current();
+    assert_ne!(with_python, first, "a Python file is new");
+    sample.write("csrc/gpu.h", "#pragma once\n#define NEW\n");
+    let second = current();
+    assert_ne!(second, with_python, "a header changed");
+    sample.write(
+        "build.toml",
+        &format!("{CUDA}{section}cuda-flags = [\"-O1\"]\n"),
+    );
+    assert_ne!(current(), second, "a flag changed");
+}
+
+/// The families of some pin files, as this program and as nix/pins.nix name their pins.
+fn pin_names(nix: &Utf8Path) -> (Vec<Vec<String>>, serde_json::Value) {
+    let mut ours = Vec::new();
+    let files = walkdir::WalkDir::new(nix.join("pins")).sort_by_file_name();
+    for entry in files.into_iter().map(|entry| entry.expect("nix/pins")) {
+        if entry.path().extension() != Some("json".as_ref()) {
+            continue;
+        }
+        let text = std::fs::read_to_string(entry.path()).expect("a pin file");
+        let family: Family = serde_json::from_str(&text).expect("a family");
+        if family.unpinned.is_some() {
+            ours.push(vec![family.family]);
+            continue;
+        }
+        let archives = family.archives.into_iter().map(Pin::Archive);
+        let pins = archives.chain(family.trees.into_iter().map(Pin::Tree));
+        ours.push(pins.map(|pin| pin.store_name()).collect());
+    }
+    let theirs = nix::evaluate(&format!(
+        r#"
+        let
+          nix = /. + {};
+          names = dir: builtins.attrNames (builtins.readDir dir);
+          systems = builtins.filter (name: (builtins.readDir (nix + "/pins")).${{name}} == "directory") (names (nix + "/pins"));
+          family = system: file:
+            map (pin: pin.name) ((import (nix + "/pins.nix") {{ inherit system; }}).family
+              (builtins.head (builtins.match "(.*)[.]json" file)));
+        in
+        builtins.concatMap (system: map (family system) (names (nix + "/pins/${{system}}"))) systems
+        "#,
+        string(nix.as_str())
+    ));
+    (ours, theirs)
+}
+
+/// A pin under another name than Nix expects is fetched and then still missing.
+#[test]
+fn rust_and_nix_name_pins_alike() {
+    let real = Utf8Path::new(REPOSITORY).join("nix");
+    // The rule for odd names, too, which no pin may need at the moment.
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let odd = Utf8Path::from_path(dir.path()).expect("a UTF-8 path");
+    std::fs::copy(real.join("pins.nix"), odd.join("pins.nix")).expect("copied");
+    std::fs::create_dir_all(odd.join("pins/system")).expect("create a folder");
+    let archive = |file: &str| {
+        serde_json::json!({
+            "kind": "deb", "name": "a", "version": "1", "file": file, "sha256": "00", "size": 1
+        })
+    };
+    let files = [
+        "g++_4%3a12.2~rc1-3_amd64.deb",
+        "a%2b%3A!~~%3a%3a.whl",
+        "Plain-1.0+cpu_x.whl",
+    ];
+    let archives: Vec<_> = files.iter().map(|file| archive(file)).collect();
+    let family = serde_json::json!({ "family": "odd", "archives": archives, "trees": [] });
+    std::fs::write(odd.join("pins/system/odd.json"), family.to_string()).expect("written");
+
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "+-._?=".contains(c);
+    for nix in [&real, odd] {
+        let (ours, theirs) = pin_names(nix);
+        assert_eq!(theirs, serde_json::json!(ours));
+        assert!(!ours.is_empty());
+        for name in ours.iter().flatten() {
+            assert!(
+                name.chars().all(allowed) && !name.starts_with('.'),
+                "{name} cannot be in a store"
+            );
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! What each unit is compiled with: flags, headers, and what of torch and of the namespace it sees.
+
+use super::*;
+
+/// The author's flags come last, so that they win, in the order written, and each reaches its own compiler only.
+#[test]
+fn flags_go_to_their_compiler_in_order() {
+    let sample = Sample::new(
+        &format!(
+            r#"{}
+cxx-flags = ["-O1", "-DB", "-DA"]
+
+[kernel.mixed]
+backend = "cuda"
+depends = []
+src = ["csrc/a.cu", "csrc/b.cpp", "csrc/c.c", "csrc/d.cpp"]
+cxx-flags = ["-O2", "-O0"]
+cuda-flags = ["--use_fast_math", "-Xptxas", "-v"]
+"#,
+            CUDA.trim_end()
+        ),
+        &[
+            ("csrc/a.cu", ""),
+            ("csrc/b.cpp", ""),
+            ("csrc/c.c", ""),
+            ("csrc/d.cpp", ""),
+        ],
+    );
+    let (_, variant) = only(&sample);
+    let mixed = groups(&variant, "mixed");
+    let sources: Vec<_> = mixed.iter().map(|group| group.sources.clone()).collect();
+    assert_eq!(
+        sources,
+        [
+            vec!["csrc/c.c"],
+            vec!["csrc/b.cpp", "csrc/d.cpp"],
+            vec!["csrc/a.cu"]
+        ]
+    );
+    assert!(mixed[1].flags.ends_with(&["-O2", "-O0"].map(str::to_owned)));
+    let device = ["--use_fast_math", "-Xptxas", "-v"].map(str::to_owned);
+    assert!(mixed[2].flags.ends_with(&device));
+    let torch = &groups(&variant, "torch")[0].flags;
+    assert!(torch.ends_with(&["-O1", "-DB", "-DA"].map(str::to_owned)));
+    // A C++ standard is an error to a C compiler, and neither kind of own flag is meant for it.
+    insta::assert_snapshot!("c-flags", mixed[0].flags.join("\n"));
+}
+
+/// The files that a source of a plan reaches, as build.nix has them.
+fn reached(plan: &Plan, include: &[&str], source: &str) -> Vec<String> {
+    let mut searches = plan.searches.iter();
+    let search = searches.find(|search| search.include == include);
+    let search = search.expect("a search");
+    let mut reached = vec![source.to_owned()];
+    let mut at = 0;
+    while let Some(file) = reached.get(at) {
+        for included in search.includes.get(file).into_iter().flatten() {
+            if !reached.contains(included) {
+                reached.push(included.clone());
+            }
+        }
+        at += 1;
+    }
+    let headers = &search
+        .reach(Utf8Path::new(source))
+        .expect("a source")
+        .headers;
+    reached.remove(0);
+    reached.sort();
+    assert_eq!(&reached, headers);
+    reached
+}
+
+/// Every header that a unit may include has to be in its sandbox, and no other file: each one more compiles it again.
+#[test]
+fn units_have_the_headers_that_they_reach() {
+    let sample = Sample::new(
+        &format!(
+            r#"{}
+include = ["include", "."]
+
+[kernel.gpu]
+backend = "cuda"
+depends = []
+src = ["csrc/a.cu", "csrc/b.cu", "csrc/data/weights.bin"]
+include = ["include"]
+"#,
+            CUDA.trim_end()
+        ),
+        &[
+            (
+                "csrc/a.cu",
+                "#include \"x.h\"\n#include <y.h>\n#include \"../top.h\"\n#include <cuda_fp16.h>\n\
+                 #include \"data/weights.bin\"\n#include \"b.cu\"\n#include \"../../outside.h\"",
+            ),
+            ("csrc/b.cu", "#include \"b.cu\"\n#include \"/etc/passwd\""),
+            ("csrc/data/weights.bin", "1, 2"),
+            ("csrc/x.h", "#include \"deep/z.h\""),
+            ("csrc/deep/z.h", "#include \"x.h\"\n#include \"w.h\""),
+            ("csrc/unused.h", ""),
+            ("csrc/y.h", ""),
+            ("include/sibling.h", "#pragma once"),
+            ("include/w.h", ""),
+            ("include/x.h", ""),
+            ("include/y.h", "#include \"sibling.h\""),
+            ("top.h", ""),
+            // Left behind by builds, version control and environments.
+            ("build/old/stale.h", ""),
+            (".git/hook.h", ""),
+            ("venv/include/python.h", ""),
+        ],
+    );
+    let (plan, variant) = only(&sample);
+    let folders = ["include", "csrc"];
+    let expected = [
+        "csrc/b.cu",
+        "csrc/data/weights.bin",
+        "csrc/deep/z.h",
+        "csrc/x.h",
+        "include/sibling.h",
+        "include/w.h",
+        // Not csrc/x.h: only the folder of the including file is searched first.
+        "include/x.h",
+        "include/y.h",
+        "top.h",
+    ];
+    assert_eq!(reached(&plan, &folders, "csrc/a.cu"), expected);
+    assert!(reached(&plan, &folders, "csrc/b.cu").is_empty());
+    assert!(plan.notes.is_empty(), "{:?}", plan.notes);
+    assert!(!variant.id.files.contains(&"csrc/unused.h".to_owned()));
+
+    // What only the preprocessor knows may be any header.
+    sample.write("csrc/deep/z.h", "#include CONFIG");
+    let (plan, _) = only(&sample);
+    let all = reached(&plan, &folders, "csrc/a.cu");
+    assert!(all.contains(&"csrc/unused.h".to_owned()), "{all:?}");
+    assert!(reached(&plan, &folders, "csrc/b.cu").is_empty());
+    assert_eq!(
+        plan.notes,
+        [
+            "csrc/deep/z.h includes what only the preprocessor knows: units that include it are compiled again when any \
+             header changes"
+        ]
+    );
+    // `.` is a folder like others, less what is left behind there.
+    sample.write("torch-ext/binding.cpp", "#include CONFIG");
+    let (plan, _) = only(&sample);
+    let all = reached(&plan, &["include", ".", "csrc"], "torch-ext/binding.cpp");
+    let mut expected = vec![
+        "csrc/data/weights.bin",
+        "csrc/deep/z.h",
+        "csrc/unused.h",
+        "csrc/x.h",
+        "csrc/y.h",
+        "include/sibling.h",
+        "include/w.h",
+        "include/x.h",
+        "include/y.h",
+        "top.h",
+    ];
+    assert_eq!(all, expected);
+
+    // So may what a flag brings.
+    sample.write("torch-ext/binding.cpp", "");
+    sample.write("csrc/deep/z.h", "");
+    let build_toml = std::fs::read_to_string(sample.kernel().root.join("build.toml"));
+    let flags = "cuda-flags = [\"-include\", \"csrc/y.h\"]\n";
+    sample.write("build.toml", &(build_toml.expect("build.toml") + flags));
+    let (plan, _) = only(&sample);
+    expected.retain(|header| *header != "top.h");
+    assert_eq!(reached(&plan, &folders, "csrc/b.cu"), expected);
+    assert_eq!(
+        plan.notes,
+        [
+            "kernel.gpu has the flag -include: each of its files is compiled again when any header changes"
+        ]
+    );
+}
+
+/// A link would point at nothing where a unit is compiled, or at the machine.
+#[test]
+fn headers_that_are_links_are_refused() {
+    let sample = Sample::new(
+        &format!(
+            "{CUDA}\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"csrc/gpu.cu\"]\n"
+        ),
+        &[("csrc/gpu.cu", ""), ("other/a.h", "")],
+    );
+    let root = sample.kernel().root;
+    std::os::unix::fs::symlink("../other", root.join("csrc/linked")).expect("a link");
+    only(&sample);
+    for include in ["#include \"linked/a.h\"", "#include COMPUTED"] {
+        sample.write("csrc/gpu.cu", include);
+        let error = try_plan(&sample).expect_err(include);
+        assert!(matches!(error, PlanError::Link { path } if path == "csrc/linked"));
+    }
+}
+
+/// A unit that reaches nothing of torch is the same for all of its releases: nothing that differs between them may reach
+/// its flags.
+#[test]
+fn units_without_torch_know_nothing_of_its_release() {
+    let section = "\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"csrc/gpu.cu\", \"csrc/host.cpp\"]\n\
+                   cxx-flags = [\"-DMINE\"]\n";
+    let sample = Sample::new(
+        &format!("{CUDA}{section}"),
+        &[
+            ("csrc/gpu.cu", "#include <cuda_fp16.h>\n"),
+            ("csrc/host.cpp", "#include <vector>\n#include \"maybe.h\"\n"),
+            ("csrc/maybe.h", ""),
+        ],
+    );
+    // Of two releases that differ in their C++ standard, for one toolkit.
+    let gpu = || {
+        let kernel = sample.kernel();
+        let matrix = matrix(&kernel, table());
+        let plan = plan(&kernel, &matrix, table()).expect("a plan");
+        ["torch211", "torch213"].map(|release| {
+            let name = format!("{release}-cxx11-cu130-x86_64-linux");
+            let mut variants = plan.variants.iter();
+            let variant = variants.find(|variant| variant.variant == name);
+            groups(&whole(&plan, variant.expect("a variant")), "gpu").to_vec()
+        })
+    };
+    let json = |groups: &[UnitGroup]| serde_json::to_value(groups).expect("JSON");
+    let [old, new] = gpu();
+    assert_eq!(json(&old), json(&new));
+    assert!(old.iter().all(|group| !group.framework && !group.is_slow()));
+    let host = &old[0].flags;
+    for flag in ["-DCUDA_KERNEL", "-DUSE_CUDA=1", "-DMINE", "-std=gnu++17"] {
+        assert!(host.iter().any(|found| found == flag), "{flag}: {host:?}");
+    }
+    assert!(
+        !host.iter().any(|flag| flag.contains("USE_RPC")),
+        "{host:?}"
+    );
+
+    for (text, torch) in [
+        ("#include <torch/all.h>", true),
+        ("#include <ATen/ATen.h>", true),
+        ("#include <c10/cuda/CUDAStream.h>", true),
+        ("#include <Python.h>", true),
+        ("#include \"registration.h\"", true),
+        ("#ifdef USE_RPC", true),
+        ("#include COMPUTED", true),
+        ("#include <cub/cub.cuh>", false),
+        ("// torch/all.h", false),
+    ] {
+        sample.write("csrc/maybe.h", text);
+        let [old, new] = gpu();
+        assert_eq!(old[0].framework, torch, "{text}");
+        assert_eq!(json(&old[..1]) != json(&new[..1]), torch, "{text}");
+        // The other unit does not include it.
+        assert_eq!(json(&old[1..]), json(&new[1..]), "{text}");
+    }
+    sample.write("csrc/gpu.cu", "#include <torch/all.h>\n");
+    let slow = gpu()[0].iter().filter(|group| group.is_slow()).count();
+    assert_eq!(slow, 1);
+}
+
+#[test]
+fn device_code_with_headers_of_torch_or_of_libraries_is_heavy() {
+    let section = "[kernel.units]\nbackend = \"cuda\"\ndepends = [\"torch\"]\n\
+                   src = [\"cub.cu\", \"plain.cu\", \"torch.cpp\", \"torch.cu\"]\n";
+    let sample = Sample::new(
+        &format!("{CUDA}{section}"),
+        &[
+            ("cub.cu", "#include <cub/cub.cuh>\n"),
+            ("plain.cu", "#include <cuda_fp16.h>\n"),
+            ("torch.cpp", "#include <torch/all.h>\n"),
+            ("torch.cu", "#include <torch/all.h>\n"),
+        ],
+    );
+    let (_, variant) = only(&sample);
+    let mut heavy: Vec<&str> = groups(&variant, "units")
+        .iter()
+        .filter(|group| group.heavy)
+        .flat_map(|group| group.sources.iter().map(String::as_str))
+        .collect();
+    heavy.sort_unstable();
+    assert_eq!(heavy, ["cub.cu", "torch.cu"]);
+}
+
+/// Units that know the op namespace compile again with every change of the kernel; the others do not.
+#[test]
+fn only_units_that_use_the_namespace_know_it() {
+    use Namespace::{Compiled, Linked, None};
+    let section = "\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"csrc/gpu.cu\", \"csrc/ops.cpp\"]\n";
+    let sample = Sample::new(
+        &format!("{CUDA}{section}"),
+        &[
+            ("csrc/gpu.cu", ""),
+            ("csrc/ops.cpp", "#include \"registration.h\"\n"),
+        ],
+    );
+    let namespaces = || {
+        let (_, variant) = only(&sample);
+        let of = |component| {
+            groups(&variant, component)
+                .iter()
+                .map(|group| group.namespace)
+                .collect::<Vec<_>>()
+        };
+        [of("torch"), of("gpu")]
+    };
+    assert_eq!(namespaces(), [vec![None], vec![Linked, None]]);
+    sample.write(
+        "torch-ext/binding.cpp",
+        "TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) {}\n",
+    );
+    assert_eq!(namespaces(), [vec![Linked], vec![Linked, None]]);
+    // A header brings it to who includes it.
+    sample.write("csrc/ops.h", "#define NAME TORCH_EXTENSION_NAME\n");
+    assert_eq!(namespaces(), [vec![Linked], vec![Linked, None]]);
+    sample.write("csrc/gpu.cu", "#include \"ops.h\"\n");
+    assert_eq!(namespaces(), [vec![Linked], vec![Linked, Compiled]]);
+}
+
+/// CUDA 12 is compiled by clang, and authors write flags for nvcc.
+#[test]
+fn clang_gets_flags_of_its_own() {
+    let sample = Sample::new(
+        &format!(
+            "{CUDA}\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"gpu.cu\", \"host.cpp\"]\n\
+             cuda-capabilities = [\"8.0\", \"9.0a+PTX\", \"12.0\"]\n\
+             cuda-flags = [\"--use_fast_math\", \"-Xptxas\", \"-v\", \"--restrict\"]\n"
+        ),
+        &[("gpu.cu", ""), ("host.cpp", "")],
+    );
+    let kernel = sample.kernel();
+    let mut matrix = matrix(&kernel, table());
+    let name = "torch27-cxx11-cu126-x86_64-linux";
+    matrix.variants.retain(|variant| variant.name == name);
+    let plan = plan(&kernel, &matrix, table()).expect("a plan");
+    let variant = &whole(&plan, &plan.variants[0]);
+    assert_eq!(variant.toolchain["clang"], "clang-19");
+    let drivers = groups(variant, "gpu").iter().map(|group| group.driver);
+    assert_eq!(drivers.collect::<Vec<_>>(), [Driver::Gxx, Driver::Clang]);
+    insta::assert_snapshot!(groups(variant, "gpu")[1].flags.join("\n"));
+    assert_eq!(
+        plan.notes,
+        [
+            "CUDA 12.6: kernel.gpu is compiled without --restrict, which clang has nothing for",
+            "CUDA 12.6: kernel.gpu is not compiled for 12.0, which it does not know",
+        ]
+    );
+}
