@@ -51,21 +51,45 @@ pub fn run(
     }
 
     report_failures(&nix, &built, print_logs)?;
-    let seconds: BTreeMap<&str, f64> = built
-        .finished
-        .iter()
+    let (rows, failed) = install(&nix, &variants, &graph, &built, &output)?;
+    print(&table(&rows))?;
+    let notes = elsewhere(&built).into_iter();
+    for line in notes.chain(slowest(&built, graph.steps)) {
+        anstream::eprintln!("{line}");
+    }
+    anstream::eprintln!("{} in {:.1} s", output, start.elapsed().as_secs_f64());
+    if failed > 0 {
+        return Err(CommandError::Build {
+            failed,
+            of: variants.len(),
+        });
+    }
+    Ok(())
+}
+
+/// Copies the variants that were built to their places. A line of the table for each, and how many failed.
+fn install(
+    nix: &Nix,
+    variants: &[&Variant],
+    graph: &Graph<'_>,
+    built: &Built,
+    output: &Utf8Path,
+) -> Result<(Vec<[String; 4]>, usize), CommandError> {
+    let finished = built.finished.iter();
+    let seconds: BTreeMap<&str, f64> = finished
         .map(|finished| (finished.derivation.as_str(), finished.seconds))
         .collect();
+    let wanted = graph.wanted.iter();
+    let failed = nix.unbuilt(wanted.map(|(_, own)| &own.derivation))?;
     let mut rows = vec![["variant", "result", "seconds", "size"].map(str::to_owned)];
-    let failed = nix.unbuilt(wanted.iter().map(|own| &own.derivation))?;
-    for (variant, wanted) in variants.iter().zip(&wanted) {
+    for (variant, (_, wanted)) in variants.iter().zip(&graph.wanted) {
         if failed.contains(&wanted.derivation) {
             let [result, none] = ["failed", "-"].map(str::to_owned);
             rows.push([variant.name.clone(), result, none.clone(), none]);
             continue;
         }
         let path = &graph.derivations[&wanted.derivation].output;
-        let bytes = copy(&nix, variant, path, &output)?;
+        let bytes = copy(nix, variant, path, output)?;
         let steps = graph.steps.all.iter();
         let steps = steps.filter(|step| step.variants.contains(&variant.name));
         let own: Vec<f64> = steps
@@ -83,20 +107,7 @@ pub fn run(
             format!("{:.1} kB", bytes as f64 / 1e3),
         ]);
     }
-    let failed = failed.len();
-    print(&table(&rows))?;
-    let notes = elsewhere(&built).into_iter();
-    for line in notes.chain(slowest(&built, graph.steps)) {
-        anstream::eprintln!("{line}");
-    }
-    anstream::eprintln!("{} in {:.1} s", output, start.elapsed().as_secs_f64());
-    if failed > 0 {
-        return Err(CommandError::Build {
-            failed,
-            of: variants.len(),
-        });
-    }
-    Ok(())
+    Ok((rows, failed.len()))
 }
 
 /// Fetches and builds what some variants lack, and learns what it took. Steps of the graph are as they were before.
