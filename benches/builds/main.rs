@@ -3,10 +3,11 @@
 //!
 //! `BENCH=relu,60,60-cuda,400` chooses kernels: examples/relu (C++ and CUDA), a generated one of so many C++ units, or one
 //! for CUDA with ten of them in CUDA.
-//! `BENCH_VARIANTS=8` is the number of variants of the generated (0: only one from nothing is built, beside Ninja), `BENCH_UNITS=heavy` makes each unit take some 2 s, not 0.3 s; a number is
-//! how often a unit has what takes the time (synthetic.rs), for a faster machine.
-//! `BENCH_ROUNDS=3` builds one variant from nothing so many times, and makes each change so many times for us and once for CMake,
-//! which takes minutes where we take seconds: the row is our median.
+//! `BENCH_VARIANTS=8` is the number of variants of the generated; with 0, only one is built from nothing, beside Ninja.
+//! `BENCH_UNITS=heavy` makes each unit take some 2 s, not 0.3 s; a number is how often a unit has what takes the time
+//! (synthetic.rs), for a faster machine.
+//! `BENCH_ROUNDS=3` builds one variant from nothing so many times, and makes each change so many times for us and once for
+//! CMake, which takes minutes where we take seconds: the row is our median.
 
 mod cmake;
 mod measure;

@@ -188,7 +188,7 @@ impl<'a> Build<'a> {
     fn units(&mut self, mut queue: Queue) -> Result<Vec<(String, ExitStatus)>, NixError> {
         // A tenth is left to others.
         let budget = memory::available().map(|bytes| bytes / 10 * 9);
-        let mut running: BTreeMap<u64, Vec<Unit>> = BTreeMap::new();
+        let mut batches: BTreeMap<u64, Vec<Unit>> = BTreeMap::new();
         let mut ended = Vec::new();
         loop {
             let free = |queue: &Queue| {
@@ -203,9 +203,9 @@ impl<'a> Build<'a> {
                 }
                 let derivations: Vec<_> =
                     batch.iter().map(|unit| unit.derivation.clone()).collect();
-                running.insert(self.start(&derivations, 1)?, batch);
+                batches.insert(self.start(&derivations, 1)?, batch);
             }
-            if running.is_empty() {
+            if batches.is_empty() {
                 return Ok(ended);
             }
             let Some(Ended {
@@ -216,7 +216,7 @@ impl<'a> Build<'a> {
             else {
                 return Ok(ended);
             };
-            let batch = running.remove(&number).unwrap_or_default();
+            let batch = batches.remove(&number).unwrap_or_default();
             let alone = queue.is_alone();
             queue.ended(&batch);
             // NB: what is built again is there, however that ends.

@@ -80,28 +80,27 @@ impl Queue {
     }
 
     /// The next batch to start, which is to be built one after the other; empty if none fits. Short units come several at a
-    /// time, fewer towards the end, so that all cores have some until then. `available` is the memory that is free now,
+    /// time, fewer where few are ready, so that all cores have some. `available` is the memory that is free now,
     /// less what those that run may still take. One runs always, whatever it needs.
     pub fn next(&mut self, available: Option<u64>) -> Vec<Unit> {
         if self.alone_runs || self.running.len() >= self.jobs {
             return Vec::new();
         }
-        let waiting: f64 = self.waiting.iter().map(|unit| unit.cost.seconds).sum();
-        let share = self.together.min(waiting / (2 * self.jobs) as f64);
-        let mut batch = Vec::new();
+        let unfinished = &self.unfinished;
+        let is_ready = |unit: &Unit| !unit.needs.iter().any(|needed| unfinished.contains(needed));
+        let ready = self.waiting.iter().filter(|unit| is_ready(unit));
+        let ready: f64 = ready.map(|unit| unit.cost.seconds).sum();
+        let share = self.together.min(ready / (2 * self.jobs) as f64);
+        let mut batch: Vec<Unit> = Vec::new();
         let mut seconds = 0.0;
         let idle = self.running.is_empty();
         while let Some(at) = self.waiting.iter().rposition(|unit| {
-            let ready = || {
-                unit.needs
-                    .iter()
-                    .all(|need| !self.unfinished.contains(need))
+            let fits = available.is_none_or(|bytes| unit.cost.bytes <= bytes);
+            let is_possible = match batch.is_empty() {
+                true => fits || idle,
+                false => fits && seconds + unit.cost.seconds <= share,
             };
-            let fits = || available.is_none_or(|bytes| unit.cost.bytes <= bytes);
-            match batch.is_empty() {
-                true => ready() && (idle || fits()),
-                false => seconds + unit.cost.seconds <= share && ready() && fits(),
-            }
+            is_possible && is_ready(unit)
         }) {
             let unit = self.waiting.remove(at);
             seconds += unit.cost.seconds;
@@ -290,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn short_ones_come_several_at_a_time_and_fewer_towards_the_end() {
+    fn short_ones_come_several_at_a_time_and_fewer_where_few_are_ready() {
         let units = || {
             let short = (0..20).map(|at| unit(&format!("{at}"), at % 2 + 1, 0.5));
             short.chain([unit("long", 1, 9.0)]).collect()
@@ -310,6 +309,17 @@ mod tests {
         assert_eq!(all, [1, 5, 3, 3, 2, 1, 1, 1, 1, 1, 1, 1]);
         let (all, _) = sizes(Queue::new(units(), 2).one_by_one(), None);
         assert_eq!(all, [1; 21]);
+
+        // What has to wait does not count.
+        let needs = vec!["long".to_owned()];
+        let waits = (0..20).map(|at| Unit {
+            needs: needs.clone(),
+            ..unit(&format!("{at}"), 1, 0.5)
+        });
+        let ready = ["long", "a", "b"].map(|name| unit(name, 1, 1.0));
+        let mut queue = Queue::new(ready.into_iter().chain(waits).collect(), 2);
+        assert_eq!(queue.next(None).len(), 1);
+        assert_eq!(queue.next(None).len(), 1);
 
         // What does not fit is not among them.
         let mut queue = Queue::new(units(), 2);
@@ -343,11 +353,11 @@ mod tests {
         };
         let (a, b) = (unit("a", 1, 2.0), unit("b", 1, 1.0));
         let mut queue = Queue::new(vec![a.clone(), b.clone(), join(&[&a, &b])], 8);
-        let batch = queue.next(None);
-        assert_eq!(names(&batch), ["a", "b"]);
+        let [first, second] = [queue.next(None), queue.next(None)];
+        assert_eq!([names(&first), names(&second)], [["a"], ["b"]]);
         assert!(queue.next(None).is_empty());
-        queue.ended(&batch);
-        queue.built(&a);
+        built(&mut queue, &first);
+        queue.ended(&second);
         queue.again_alone(b.clone());
         let batch = queue.next(None);
         assert_eq!(names(&batch), ["b"]);
