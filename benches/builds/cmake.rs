@@ -13,19 +13,6 @@ use serde_json::Value;
 
 use crate::measure::{Run, run};
 
-/// Configuring and building.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Whole {
-    pub configure: Run,
-    pub build: Run,
-}
-
-impl Whole {
-    pub fn both(&self) -> Run {
-        self.configure.then(self.build)
-    }
-}
-
 /// The project of one variant.
 pub struct Project {
     source: PathBuf,
@@ -107,15 +94,24 @@ impl Project {
     }
 
     /// Builds in a folder of its own, which is then left as it is.
-    pub fn fresh(&self, jobs: usize) -> Whole {
-        if self.build.exists() {
-            std::fs::remove_dir_all(&self.build).expect("remove");
-        }
+    pub fn fresh(&self, jobs: usize) -> Run {
+        self.clean();
         self.again(jobs)
     }
 
     /// Builds in the folder of the build before, which the system that this stands for never has.
-    pub fn again(&self, jobs: usize) -> Whole {
+    pub fn again(&self, jobs: usize) -> Run {
+        self.configure().then(self.build(jobs))
+    }
+
+    /// Removes all that was configured and built.
+    pub fn clean(&self) {
+        if self.build.exists() {
+            std::fs::remove_dir_all(&self.build).expect("remove");
+        }
+    }
+
+    pub fn configure(&self) -> Run {
         let mut configure = in_store(&tool("cmake"));
         configure
             .arg("-S")
@@ -125,16 +121,19 @@ impl Project {
             .args(["-G", "Ninja"]);
         configure.arg(format!("-DCMAKE_MAKE_PROGRAM={}", tool("ninja").display()));
         configure.arg(format!("-DCMAKE_CXX_COMPILER={}", self.compiler));
-        let configure = run(&mut configure, |_| false);
+        run(&mut configure, |_| false)
+    }
+
+    /// Builds what was configured, with Ninja alone.
+    pub fn build(&self, jobs: usize) -> Run {
         let mut ninja = in_store(&tool("ninja"));
         ninja
             .arg("-C")
             .arg(&self.build)
             .args(["-j", &jobs.to_string()]);
-        let build = run(&mut ninja, |line| {
+        run(&mut ninja, |line| {
             line.contains("Building CXX object") || line.contains("Building CUDA object")
-        });
-        Whole { configure, build }
+        })
     }
 }
 

@@ -20,7 +20,7 @@ use kernel_builder::nix::Nix;
 use serde_json::Value;
 
 use cmake::Project;
-use measure::{Run, run};
+use measure::{Run, pin, run};
 use synthetic::{ARCHS, LIGHT, Synthetic};
 
 /// Instances in a unit that takes 2 s.
@@ -111,7 +111,7 @@ fn generated(root: PathBuf, kernel: Synthetic, count: usize, rounds: usize) {
     let all = if kernel.cuda > 0 { CUDA } else { CPU };
     println!("\n### {kernel:?} and a binding, {count} variants\n");
     let mut bench = Bench::new(root, variants(&all[..=count]), rounds);
-    bench.one(|bench| synthetic::write(&bench.root, kernel, &salt()));
+    bench.beside_ninja(|bench| synthetic::write(&bench.root, kernel, &salt()));
     if count == 0 {
         return;
     }
@@ -169,7 +169,7 @@ fn relu(root: PathBuf, rounds: usize) {
     };
     println!("\n### examples/relu: C++, CUDA and a binding, 2 variants\n");
     let mut bench = Bench::new(root, variants, rounds);
-    bench.one(salted);
+    bench.beside_ninja(salted);
     bench.head();
     salted(&bench);
     bench.all(2);
@@ -287,36 +287,45 @@ impl Bench {
         )
     }
 
-    /// One variant from nothing, beside CMake and beside Ninja alone, in turns.
-    fn one(&mut self, salted: impl Fn(&Bench)) {
-        let mut overheads = Vec::new();
+    /// What Nix costs: one variant from nothing, and the same with Ninja alone at the same time, so that what else the machine
+    /// does slows both. Each has half of the cores, and then the other half, since halves differ too.
+    fn beside_ninja(&mut self, salted: impl Fn(&Bench)) {
+        let jobs = self.jobs / 2;
+        assert!(jobs > 0, "it takes two cores");
+        let halves = [0, jobs].map(|first| format!("{first}-{}", first + jobs - 1));
+        // NB: written before what it will build changes, since that looks at the derivations, which are to be new for us.
+        let project = self.project(0);
+        let mut all = Vec::new();
         for _ in 0..self.rounds {
-            salted(self);
-            let ours = self.ours(1);
-            let whole = self.project(0).fresh(self.jobs);
-            let over = |ours: f64, ninja: f64| (ours / ninja - 1.0) * 100.0;
-            let wall = over(ours.seconds, whole.build.seconds);
-            let cpu = over(ours.cpu, whole.build.cpu);
-            overheads.push([wall, cpu]);
-            let cmake = whole.both();
+            let mut sum = [Run::default(); 2];
+            for [own, other] in [[0, 1], [1, 0]] {
+                salted(self);
+                project.clean();
+                project.configure();
+                std::thread::scope(|scope| {
+                    let ours = scope.spawn(|| {
+                        pin(&halves[own]);
+                        self.ours(1)
+                    });
+                    let ninja = scope.spawn(|| {
+                        pin(&halves[other]);
+                        project.build(jobs)
+                    });
+                    for (sum, run) in sum.iter_mut().zip([ours, ninja]) {
+                        *sum = sum.then(run.join().expect("a build"));
+                    }
+                });
+            }
+            let [ours, ninja] = sum;
+            let over = (ours.seconds / ninja.seconds - 1.0) * 100.0;
             println!(
-                "One variant from nothing: {:.1} s for {} units; CMake {:.1} s for {}, of which Ninja {:.1} s: {wall:+.0} %. \
-                 CPU: {:.1} s, Ninja {:.1} s: {cpu:+.0} %.",
-                ours.seconds,
-                ours.units,
-                cmake.seconds,
-                cmake.units,
-                whole.build.seconds,
-                ours.cpu,
-                whole.build.cpu
+                "One variant from nothing, {jobs} at a time, twice: {:.1} s for {} units, Ninja {:.1} s for {}: {over:+.1} %.",
+                ours.seconds, ours.units, ninja.seconds, ninja.units
             );
+            all.push(over);
         }
-        let median = |at: usize| {
-            let mut all: Vec<f64> = overheads.iter().map(|over| over[at]).collect();
-            all.sort_by(f64::total_cmp);
-            all[self.rounds / 2]
-        };
-        println!("Median: {:+.0} %, of CPU {:+.0} %.\n", median(0), median(1));
+        all.sort_by(f64::total_cmp);
+        println!("Median: {:+.1} %.\n", all[all.len() / 2]);
         salted(self);
     }
 
@@ -369,7 +378,7 @@ impl Bench {
     /// What it takes CMake in the folders of the build before.
     fn again(&mut self, count: usize) -> Run {
         self.projects = (0..count).map(|at| self.project(at)).collect();
-        let again = |project: &Project| project.again(self.jobs).both();
+        let again = |project: &Project| project.again(self.jobs);
         self.projects
             .iter()
             .map(again)
@@ -378,7 +387,7 @@ impl Bench {
 
     /// What CMake takes for all variants from nothing.
     fn all_fresh(&self) -> Run {
-        let fresh = |project: &Project| project.fresh(self.jobs).both();
+        let fresh = |project: &Project| project.fresh(self.jobs);
         self.projects
             .iter()
             .map(fresh)
@@ -410,7 +419,7 @@ impl Bench {
     /// A variant for another torch.
     fn one_more(&mut self, count: usize) {
         let ours = self.ours(count + 1);
-        let more = self.project(count).fresh(self.jobs).both();
+        let more = self.project(count).fresh(self.jobs);
         row(
             "one more torch release",
             ours,

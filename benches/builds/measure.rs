@@ -1,4 +1,4 @@
-//! Runs a program and measures it: wall time, and the CPU time and memory of it and all its children.
+//! Runs a program and measures it: wall time, and the memory of it and all its children.
 
 use std::collections::HashMap;
 use std::process::{Command, Stdio};
@@ -9,8 +9,6 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Run {
     pub seconds: f64,
-    /// Of all cores together. NB: where wall time depends on what else a machine does, this does less.
-    pub cpu: f64,
     /// Compilations.
     pub units: usize,
     /// Bytes that all processes had resident at once, looked at every 50 ms. What they share counts for each.
@@ -22,7 +20,6 @@ impl Run {
     pub fn then(self, next: Run) -> Run {
         Run {
             seconds: self.seconds + next.seconds,
-            cpu: self.cpu + next.cpu,
             units: self.units + next.units,
             peak: self.peak.max(next.peak),
         }
@@ -31,7 +28,7 @@ impl Run {
 
 /// Runs a program that must succeed; `is_unit` says which lines of its output tell of a compilation.
 pub fn run(command: &mut Command, is_unit: impl Fn(&str) -> bool) -> Run {
-    let (start, cpu) = (Instant::now(), cpu_of_children());
+    let start = Instant::now();
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -52,29 +49,24 @@ pub fn run(command: &mut Command, is_unit: impl Fn(&str) -> bool) -> Run {
         (output, watch.join().expect("the watch"))
     });
     let seconds = start.elapsed().as_secs_f64();
-    let cpu = cpu_of_children() - cpu;
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
     assert!(output.status.success(), "{command:?} failed:\n{text}");
     let units = text.lines().filter(|line| is_unit(line)).count();
     Run {
         seconds,
-        cpu,
         units,
         peak,
     }
 }
 
-/// CPU seconds of all programs that were started here and have ended, and of theirs (proc_pid_stat(5)).
-fn cpu_of_children() -> f64 {
-    const TICKS_PER_SECOND: f64 = 100.0;
-    let stat = std::fs::read_to_string("/proc/self/stat").expect("/proc/self/stat");
-    // The name of the program, in parentheses, may hold anything.
-    let (_, fields) = stat.rsplit_once(')').expect("a name");
-    let fields: Vec<&str> = fields.split_whitespace().collect();
-    let ticks = |at: usize| fields[at].parse::<f64>().expect("a number");
-    // Of fields, which count from the third: cutime and cstime.
-    (ticks(13) + ticks(14)) / TICKS_PER_SECOND
+/// Keeps this thread, and what it starts from now on, to some cores: `0-3`.
+pub fn pin(cores: &str) {
+    let thread = std::fs::read_link("/proc/thread-self").expect("/proc/thread-self");
+    let mut taskset = Command::new("taskset");
+    taskset.args(["--cpu-list", "--pid", cores]);
+    taskset.arg(thread.file_name().expect("a number"));
+    run(&mut taskset, |_| false);
 }
 
 /// Bytes that a process and all below it have resident.
