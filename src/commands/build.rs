@@ -11,7 +11,7 @@ use super::prepare::prepare;
 use super::survey::{self, Graph};
 use super::{CommandError, count, fetch, generate, print};
 use crate::matrix::Variant;
-use crate::nix::schedule::{Cost, Costs, Unit};
+use crate::nix::schedule::{Cost, Costs, Task};
 use crate::nix::{Built, Finished, Limits, Nix, Work, name_of};
 use crate::pins::fetch::{Options, missing};
 use crate::steps::{Kind, Step, Steps, Wanted};
@@ -244,20 +244,20 @@ fn work(nix: &Nix, graph: &Graph<'_>, planned: &[String], costs: &Costs) -> Work
     let steps = graph.steps.to_build().filter(|_| here);
     let wanted = graph.wanted.iter();
     Work {
-        units: steps.map(|step| unit(step, costs)).collect(),
+        tasks: steps.map(|step| task(step, costs)).collect(),
         wanted: wanted.map(|(_, own)| own.derivation.clone()).collect(),
         count: planned.len(),
     }
 }
 
 /// A step as something to be scheduled.
-pub fn unit(step: &Step, costs: &Costs) -> Unit {
+pub fn task(step: &Step, costs: &Costs) -> Task {
     // NB: where parts of a unit do not fit together, what joins them compiles, and then takes memory.
     let driver = match &step.kind {
         Kind::Unit { driver, .. } => Some(&**driver),
         _ => None,
     };
-    Unit {
+    Task {
         derivation: step.derivation.clone(),
         cost: costs.of(&step.derivation, driver),
         needs: step.needs.clone(),

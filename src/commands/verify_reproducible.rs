@@ -8,7 +8,7 @@ use super::prepare::prepare;
 use super::survey::{self, Graph};
 use super::{CommandError, build, count, print};
 use crate::artifact::sections::{StorePath, first_difference, store_paths};
-use crate::nix::schedule::Unit;
+use crate::nix::schedule::Task;
 use crate::nix::{Limits, Nix, Rebuilt};
 use crate::steps::{Kind, Step};
 
@@ -49,13 +49,13 @@ pub fn run(
         });
     }
     let costs = survey::costs();
-    let there = |step| Unit {
+    let there = |step| Task {
         needs: Vec::new(),
-        ..build::unit(step, &costs)
+        ..build::task(step, &costs)
     };
-    let units: Vec<Unit> = steps.iter().map(there).collect();
+    let tasks: Vec<Task> = steps.iter().map(there).collect();
     anstream::eprintln!("building {} again", count(steps.len(), "step"));
-    let (again, rebuilt) = nix.rebuild(&units, &limits)?;
+    let (again, rebuilt) = nix.rebuild(&tasks, &limits)?;
 
     let mut wrong = 0;
     let mut text = String::new();

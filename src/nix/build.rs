@@ -9,7 +9,7 @@ use indicatif::ProgressDrawTarget;
 
 use super::log::{Event, event};
 use super::progress::{Finished, Id, Place, Progress, Stopped};
-use super::schedule::{Queue, Unit};
+use super::schedule::{Queue, Task};
 use super::{Nix, NixError, memory, name_of};
 
 /// What a compilation prints about itself (nix/kernel/compile.sh), before kilobytes.
@@ -32,8 +32,8 @@ pub struct Limits {
 #[derive(Clone, Debug, Default)]
 pub struct Work {
     /// Each after those that it needs.
-    pub units: Vec<Unit>,
-    /// What there is to be in the end. What is no unit is left to Nix, with what it needs.
+    pub tasks: Vec<Task>,
+    /// What there is to be in the end. What is no task is left to Nix, with what it needs.
     pub wanted: Vec<String>,
     /// How many derivations all of this builds.
     pub count: usize,
@@ -72,16 +72,16 @@ enum Message {
 }
 
 impl Nix {
-    /// Builds. A failed unit does not stop others; what needs it is not tried.
+    /// Builds. A failed task does not stop others; what needs it is not tried.
     ///
     /// # Errors
     /// `NixError::Start`; failed builds are part of the result.
     pub fn build(&self, work: &Work, limits: &Limits) -> Result<Built, NixError> {
         let mut build = Build::new(self, limits, work.count);
-        build.units(Queue::new(work.units.clone(), limits.max_jobs))?;
-        let units: BTreeSet<&String> = work.units.iter().map(|unit| &unit.derivation).collect();
+        build.tasks(Queue::new(work.tasks.clone(), limits.max_jobs))?;
+        let tasks: BTreeSet<&String> = work.tasks.iter().map(|task| &task.derivation).collect();
         let mut left = work.wanted.clone();
-        left.retain(|derivation| !units.contains(derivation));
+        left.retain(|derivation| !tasks.contains(derivation));
         if !left.is_empty() {
             build.all(&left)?;
         }
@@ -100,14 +100,14 @@ impl Nix {
     /// `NixError::Start`.
     pub fn rebuild(
         &self,
-        units: &[Unit],
+        tasks: &[Task],
         limits: &Limits,
     ) -> Result<(Built, BTreeMap<String, Rebuilt>), NixError> {
-        let mut build = Build::new(self, limits, units.len());
+        let mut build = Build::new(self, limits, tasks.len());
         build.again = Some(tempfile::tempdir().map_err(start_failed)?);
-        // How a Nix ends says how that of one unit did.
-        let queue = Queue::new(units.to_vec(), limits.max_jobs).one_by_one();
-        let ended = build.units(queue)?;
+        // How a Nix ends says how that of one task did.
+        let queue = Queue::new(tasks.to_vec(), limits.max_jobs).one_by_one();
+        let ended = build.tasks(queue)?;
         build.progress.finish();
         let rebuilt = ended.into_iter().map(|(derivation, status)| {
             let rebuilt = match status.code() {
@@ -184,11 +184,11 @@ impl<'a> Build<'a> {
         Ok(())
     }
 
-    /// Builds units, as many at a time as fit: short ones several to a Nix. Returns how each ended.
-    fn units(&mut self, mut queue: Queue) -> Result<Vec<(String, ExitStatus)>, NixError> {
+    /// Builds tasks, as many at a time as fit: short ones several to a Nix. Returns how each ended.
+    fn tasks(&mut self, mut queue: Queue) -> Result<Vec<(String, ExitStatus)>, NixError> {
         // A tenth is left to others.
         let budget = memory::available().map(|bytes| bytes / 10 * 9);
-        let mut batches: BTreeMap<u64, Vec<Unit>> = BTreeMap::new();
+        let mut batches: BTreeMap<u64, Vec<Task>> = BTreeMap::new();
         let mut ended = Vec::new();
         loop {
             let free = |queue: &Queue| {
@@ -202,7 +202,7 @@ impl<'a> Build<'a> {
                     break;
                 }
                 let derivations: Vec<_> =
-                    batch.iter().map(|unit| unit.derivation.clone()).collect();
+                    batch.iter().map(|task| task.derivation.clone()).collect();
                 batches.insert(self.start(&derivations, 1)?, batch);
             }
             if batches.is_empty() {
@@ -224,7 +224,7 @@ impl<'a> Build<'a> {
                 _ if status.success() => BTreeSet::new(),
                 1 => [batch[0].derivation.clone()].into(),
                 _ => {
-                    let derivations = batch.iter().map(|unit| &unit.derivation);
+                    let derivations = batch.iter().map(|task| &task.derivation);
                     self.nix
                         .unbuilt(derivations)?
                         .into_iter()
@@ -232,35 +232,35 @@ impl<'a> Build<'a> {
                         .collect()
                 }
             };
-            for unit in batch {
-                let failed = unbuilt.contains(&unit.derivation);
-                if failed && !alone && self.out_of_memory(&unit) {
-                    let name = name_of(&unit.derivation);
+            for task in batch {
+                let failed = unbuilt.contains(&task.derivation);
+                if failed && !alone && self.out_of_memory(&task) {
+                    let name = name_of(&task.derivation);
                     self.progress
                         .print(&format!("{name} ran out of memory: it will run alone"));
-                    errors.retain(|error| !error.contains(&unit.derivation));
-                    queue.again_alone(unit);
+                    errors.retain(|error| !error.contains(&task.derivation));
+                    queue.again_alone(task);
                     continue;
                 }
                 match failed {
-                    false => queue.built(&unit),
-                    true => queue.failed(&unit),
+                    false => queue.built(&task),
+                    true => queue.failed(&task),
                 }
                 let own = if failed {
                     status
                 } else {
                     ExitStatus::default()
                 };
-                ended.push((unit.derivation, own));
+                ended.push((task.derivation, own));
             }
             self.built.errors.extend(errors);
         }
     }
 
-    /// Whether a unit that failed was killed, or says that there was no memory.
-    fn out_of_memory(&self, unit: &Unit) -> bool {
+    /// Whether a task that failed was killed, or says that there was no memory.
+    fn out_of_memory(&self, task: &Task) -> bool {
         let mut finished = self.built.finished.iter().rev();
-        let finished = finished.find(|finished| finished.derivation == unit.derivation);
+        let finished = finished.find(|finished| finished.derivation == task.derivation);
         finished.is_some_and(Finished::out_of_memory)
     }
 

@@ -17,25 +17,25 @@ pub struct Cost {
 
 /// A step that is to be done.
 #[derive(Clone, Debug)]
-pub struct Unit {
+pub struct Task {
     pub derivation: String,
     pub cost: Cost,
     /// Derivations that come before it; those that are not to be built do not count.
     pub needs: Vec<String>,
 }
 
-/// Seconds that units take together which one Nix builds: much longer than it takes to start one.
+/// Seconds that tasks take together which one Nix builds: much longer than it takes to start one.
 const TOGETHER: f64 = 4.0;
 
 /// Steps that wait and run.
 #[derive(Debug)]
 pub struct Queue {
     /// The next one last.
-    waiting: Vec<Unit>,
-    /// Memory that each batch takes, by its first unit.
+    waiting: Vec<Task>,
+    /// Memory that each batch takes, by its first task.
     running: BTreeMap<String, u64>,
     /// To be run with nothing beside them.
-    alone: Vec<Unit>,
+    alone: Vec<Task>,
     /// All that wait, run, or are to run again.
     unfinished: BTreeSet<String>,
     alone_runs: bool,
@@ -45,22 +45,22 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// At most `jobs` batches at a time. Each unit comes after those that it needs.
-    pub fn new(units: Vec<Unit>, jobs: usize) -> Self {
+    /// At most `jobs` batches at a time. Each comes after those that it needs.
+    pub fn new(tasks: Vec<Task>, jobs: usize) -> Self {
         // The first to start is that from which the longest chain leads to the end.
         let mut chains: BTreeMap<String, f64> = BTreeMap::new();
-        for unit in units.iter().rev() {
-            let after = chains.get(&unit.derivation).copied().unwrap_or_default();
-            let own = after + unit.cost.seconds;
-            for needed in unit.needs.iter().chain([&unit.derivation]) {
+        for task in tasks.iter().rev() {
+            let after = chains.get(&task.derivation).copied().unwrap_or_default();
+            let own = after + task.cost.seconds;
+            for needed in task.needs.iter().chain([&task.derivation]) {
                 let chain = chains.entry(needed.clone()).or_default();
                 *chain = chain.max(own);
             }
         }
-        let mut waiting = units;
+        let mut waiting = tasks;
         waiting.sort_by(|a, b| chains[&a.derivation].total_cmp(&chains[&b.derivation]));
         Self {
-            unfinished: waiting.iter().map(|unit| unit.derivation.clone()).collect(),
+            unfinished: waiting.iter().map(|task| task.derivation.clone()).collect(),
             waiting,
             running: BTreeMap::new(),
             alone: Vec::new(),
@@ -70,7 +70,7 @@ impl Queue {
         }
     }
 
-    /// Every batch is of one unit.
+    /// Every batch is of one task.
     #[must_use]
     pub fn one_by_one(self) -> Self {
         Self {
@@ -79,39 +79,39 @@ impl Queue {
         }
     }
 
-    /// The next batch to start, which is to be built one after the other; empty if none fits. Short units come several at a
+    /// The next batch to start, which is to be built one after the other; empty if none fits. Short ones come several at a
     /// time, fewer where few are ready, so that all cores have some. `available` is the memory that is free now,
     /// less what those that run may still take. One runs always, whatever it needs.
-    pub fn next(&mut self, available: Option<u64>) -> Vec<Unit> {
+    pub fn next(&mut self, available: Option<u64>) -> Vec<Task> {
         if self.alone_runs || self.running.len() >= self.jobs {
             return Vec::new();
         }
         let unfinished = &self.unfinished;
-        let is_ready = |unit: &Unit| !unit.needs.iter().any(|needed| unfinished.contains(needed));
-        let ready = self.waiting.iter().filter(|unit| is_ready(unit));
-        let ready: f64 = ready.map(|unit| unit.cost.seconds).sum();
+        let is_ready = |task: &Task| !task.needs.iter().any(|needed| unfinished.contains(needed));
+        let ready = self.waiting.iter().filter(|task| is_ready(task));
+        let ready: f64 = ready.map(|task| task.cost.seconds).sum();
         let share = self.together.min(ready / (2 * self.jobs) as f64);
-        let mut batch: Vec<Unit> = Vec::new();
+        let mut batch: Vec<Task> = Vec::new();
         let mut seconds = 0.0;
         let idle = self.running.is_empty();
-        while let Some(at) = self.waiting.iter().rposition(|unit| {
-            let fits = available.is_none_or(|bytes| unit.cost.bytes <= bytes);
+        while let Some(at) = self.waiting.iter().rposition(|task| {
+            let fits = available.is_none_or(|bytes| task.cost.bytes <= bytes);
             let is_possible = match batch.is_empty() {
                 true => fits || idle,
-                false => fits && seconds + unit.cost.seconds <= share,
+                false => fits && seconds + task.cost.seconds <= share,
             };
-            is_possible && is_ready(unit)
+            is_possible && is_ready(task)
         }) {
-            let unit = self.waiting.remove(at);
-            seconds += unit.cost.seconds;
-            batch.push(unit);
+            let task = self.waiting.remove(at);
+            seconds += task.cost.seconds;
+            batch.push(task);
         }
         if batch.is_empty() && idle {
             batch.extend(self.alone.pop());
             self.alone_runs = !batch.is_empty();
         }
         if let Some(first) = batch.first() {
-            let bytes = batch.iter().map(|unit| unit.cost.bytes).max();
+            let bytes = batch.iter().map(|task| task.cost.bytes).max();
             self.running
                 .insert(first.derivation.clone(), bytes.unwrap_or_default());
         }
@@ -128,8 +128,8 @@ impl Queue {
         self.alone_runs
     }
 
-    /// A batch ended: each of its units was built, failed, or runs again.
-    pub fn ended(&mut self, batch: &[Unit]) {
+    /// A batch ended: each of its tasks was built, failed, or runs again.
+    pub fn ended(&mut self, batch: &[Task]) {
         if let Some(first) = batch.first() {
             self.running.remove(&first.derivation);
         }
@@ -137,20 +137,20 @@ impl Queue {
     }
 
     /// One was built.
-    pub fn built(&mut self, unit: &Unit) {
-        self.unfinished.remove(&unit.derivation);
+    pub fn built(&mut self, task: &Task) {
+        self.unfinished.remove(&task.derivation);
     }
 
     /// One failed: those that need it will not run.
-    pub fn failed(&mut self, unit: &Unit) {
-        self.built(unit);
-        let needs = |other: &Unit| other.needs.contains(&unit.derivation);
+    pub fn failed(&mut self, task: &Task) {
+        self.built(task);
+        let needs = |other: &Task| other.needs.contains(&task.derivation);
         self.waiting.retain(|other| !needs(other));
     }
 
     /// One ended for want of memory: it runs again when nothing else does.
-    pub fn again_alone(&mut self, unit: Unit) {
-        self.alone.push(unit);
+    pub fn again_alone(&mut self, task: Task) {
+        self.alone.push(task);
     }
 }
 
@@ -224,35 +224,35 @@ mod tests {
 
     const GB: u64 = 1 << 30;
 
-    fn unit(name: &str, gigabytes: u64, seconds: f64) -> Unit {
+    fn task(name: &str, gigabytes: u64, seconds: f64) -> Task {
         let bytes = gigabytes * GB;
-        Unit {
+        Task {
             derivation: name.to_owned(),
             cost: Cost { bytes, seconds },
             needs: Vec::new(),
         }
     }
 
-    fn names(batch: &[Unit]) -> Vec<&str> {
-        batch.iter().map(|unit| &*unit.derivation).collect()
+    fn names(batch: &[Task]) -> Vec<&str> {
+        batch.iter().map(|task| &*task.derivation).collect()
     }
 
     /// One batch ended, and all of it was built.
-    fn built(queue: &mut Queue, batch: &[Unit]) {
+    fn built(queue: &mut Queue, batch: &[Task]) {
         queue.ended(batch);
-        for unit in batch {
-            queue.built(unit);
+        for task in batch {
+            queue.built(task);
         }
     }
 
     #[test]
     fn the_longest_that_fits_comes_first() {
-        let units = vec![
-            unit("short", 1, 1.0),
-            unit("long", 1, 9.0),
-            unit("heavy", 4, 5.0),
+        let tasks = vec![
+            task("short", 1, 1.0),
+            task("long", 1, 9.0),
+            task("heavy", 4, 5.0),
         ];
-        let mut queue = Queue::new(units, 2);
+        let mut queue = Queue::new(tasks, 2);
         let long = queue.next(Some(3 * GB));
         assert_eq!(names(&long), ["long"]);
         assert_eq!(queue.expected(), GB);
@@ -270,17 +270,17 @@ mod tests {
 
     #[test]
     fn what_most_depends_on_comes_first() {
-        let after = |name: &str, seconds: f64, needed: &str| Unit {
+        let after = |name: &str, seconds: f64, needed: &str| Task {
             needs: vec![needed.to_owned(), "there".to_owned()],
-            ..unit(name, 1, seconds)
+            ..task(name, 1, seconds)
         };
-        let units = vec![
-            unit("long", 1, 20.0),
-            unit("toolchain", 1, 5.0),
+        let tasks = vec![
+            task("long", 1, 20.0),
+            task("toolchain", 1, 5.0),
             after("object", 9.0, "toolchain"),
             after("library", 7.0, "object"),
         ];
-        let mut queue = Queue::new(units, 1);
+        let mut queue = Queue::new(tasks, 1);
         for expected in ["toolchain", "long", "object", "library"] {
             let batch = queue.next(None);
             assert_eq!(names(&batch), [expected]);
@@ -290,48 +290,48 @@ mod tests {
 
     #[test]
     fn short_ones_come_several_at_a_time_and_fewer_where_few_are_ready() {
-        let units = || {
-            let short = (0..20).map(|at| unit(&format!("{at}"), at % 2 + 1, 0.5));
-            short.chain([unit("long", 1, 9.0)]).collect()
+        let tasks = || {
+            let short = (0..20).map(|at| task(&format!("{at}"), at % 2 + 1, 0.5));
+            short.chain([task("long", 1, 9.0)]).collect()
         };
-        let sizes = |mut queue: Queue, available| {
+        let sizes = |mut queue: Queue| {
             let mut sizes = Vec::new();
             loop {
-                let batch = queue.next(available);
+                let batch = queue.next(None);
                 if batch.is_empty() {
-                    return (sizes, queue);
+                    return sizes;
                 }
                 sizes.push(batch.len());
                 queue.ended(&batch);
             }
         };
-        let (all, _) = sizes(Queue::new(units(), 2), None);
+        let all = sizes(Queue::new(tasks(), 2));
         assert_eq!(all, [1, 5, 3, 3, 2, 1, 1, 1, 1, 1, 1, 1]);
-        let (all, _) = sizes(Queue::new(units(), 2).one_by_one(), None);
+        let all = sizes(Queue::new(tasks(), 2).one_by_one());
         assert_eq!(all, [1; 21]);
 
         // What has to wait does not count.
         let needs = vec!["long".to_owned()];
-        let waits = (0..20).map(|at| Unit {
+        let waits = (0..20).map(|at| Task {
             needs: needs.clone(),
-            ..unit(&format!("{at}"), 1, 0.5)
+            ..task(&format!("{at}"), 1, 0.5)
         });
-        let ready = ["long", "a", "b"].map(|name| unit(name, 1, 1.0));
+        let ready = ["long", "a", "b"].map(|name| task(name, 1, 1.0));
         let mut queue = Queue::new(ready.into_iter().chain(waits).collect(), 2);
         assert_eq!(queue.next(None).len(), 1);
         assert_eq!(queue.next(None).len(), 1);
 
         // What does not fit is not among them.
-        let mut queue = Queue::new(units(), 2);
+        let mut queue = Queue::new(tasks(), 2);
         queue.next(None);
         let batch = queue.next(Some(GB));
-        assert!(batch.len() > 1 && batch.iter().all(|unit| unit.cost.bytes <= GB));
+        assert!(batch.len() > 1 && batch.iter().all(|task| task.cost.bytes <= GB));
         assert_eq!(queue.expected(), 2 * GB);
     }
 
     #[test]
     fn what_ran_out_of_memory_runs_alone() {
-        let mut queue = Queue::new(vec![unit("a", 1, 2.0), unit("b", 1, 1.0)], 8);
+        let mut queue = Queue::new(vec![task("a", 1, 2.0), task("b", 1, 1.0)], 8);
         let a = queue.next(None);
         let b = queue.next(None);
         queue.ended(&a);
@@ -347,11 +347,11 @@ mod tests {
 
     #[test]
     fn parts_come_before_what_joins_them() {
-        let join = |parts: &[&Unit]| Unit {
+        let join = |parts: &[&Task]| Task {
             needs: parts.iter().map(|part| part.derivation.clone()).collect(),
-            ..unit("join", 1, 99.0)
+            ..task("join", 1, 99.0)
         };
-        let (a, b) = (unit("a", 1, 2.0), unit("b", 1, 1.0));
+        let (a, b) = (task("a", 1, 2.0), task("b", 1, 1.0));
         let mut queue = Queue::new(vec![a.clone(), b.clone(), join(&[&a, &b])], 8);
         let [first, second] = [queue.next(None), queue.next(None)];
         assert_eq!([names(&first), names(&second)], [["a"], ["b"]]);
