@@ -76,6 +76,15 @@ in
     if name == null then [ ] else name
   ) (builtins.attrNames (builtins.readDir (./pins + "/${system}")));
 
+  # A library of headers: its folders that compilers search.
+  headers =
+    name:
+    let
+      family = read name;
+      root = tree (builtins.head family.trees);
+    in
+    map (folder: "${root}/${folder}") family.include;
+
   # Whether there is a family of a name.
   has = name: builtins.pathExists (path name);
 

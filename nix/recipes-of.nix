@@ -52,6 +52,7 @@ let
     torchBy = ofFamilies (name: byHost ./toolchains/torch.nix { interpreter = interpreters.${name}; });
   };
   interpreters = ofFamilies (name: import ./toolchains/interpreter.nix { inherit name pins run; });
+  headers = ofFamilies pins.headers;
   pythons = ofFamilies (name: import ./toolchains/python.nix { inherit name pins run; });
   program = import ./program.nix { inherit run seed; };
   tool =
@@ -99,6 +100,9 @@ in
       rocm = onHost rocm recipes.rocm;
       oneapi = onHost oneapi recipes.oneapi;
     };
+
+  # The folders of a library of headers, by its family of pins.
+  inherit headers;
 
   # The program kernel-builder; null where it cannot be built.
   tool = tool "run `kernel-builder fetch --tool`";

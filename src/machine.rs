@@ -138,6 +138,8 @@ fn output(program: &str, arguments: &[&str]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::matrix::{Abi, Profile, Row, table};
 
@@ -155,6 +157,7 @@ mod tests {
                 compute: compute.map(version),
                 ..row.clone()
             }),
+            header_families: BTreeSet::new(),
         };
         builds.iter().map(build).collect()
     }

@@ -87,13 +87,34 @@ let
           host = "gcc-12";
         };
         include = [ "csrc" ];
-        units = units1;
+        units = {
+          driver = "clang";
+          namespace = "none";
+          framework = false;
+          flags = [
+            "-DCUDA_KERNEL"
+            "-DUSE_CUDA=1"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-DENABLE_FP8"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-D__CUDACC_VER_MAJOR__=11"
+            "-D__CUDACC_VER_MINOR__=8"
+            "-std=c++17"
+            "--no-cuda-include-ptx=all"
+          ];
+          split = split1;
+          sources = [ "csrc/img2gray.cu" ];
+        };
       }
       {
         system = "x86_64-linux";
         toolchain = toolchain23;
         include = [ "csrc" ];
-        units = units2;
+        units = units5;
       }
       {
         system = "x86_64-linux";
@@ -117,7 +138,7 @@ let
         system = "aarch64-linux";
         toolchain = toolchain23;
         include = [ "csrc" ];
-        units = units2;
+        units = units5;
       }
       {
         system = "aarch64-linux";
@@ -604,19 +625,6 @@ let
     cuda = "cuda-12.6";
     host = "gcc-12";
   };
-  flags1 = [
-    "-DCUDA_KERNEL"
-    "-DUSE_CUDA=1"
-    "-DONNX_NAMESPACE=onnx_c2"
-    "-DENABLE_FP8"
-    "-O3"
-    "-DNDEBUG"
-    "-fPIC"
-    "-Wno-unknown-cuda-version"
-    "-Wno-unknown-warning-option"
-    "-std=c++17"
-    "--no-cuda-include-ptx=all"
-  ];
   arch1 = {
     sm = "70";
     flags = [ "--cuda-gpu-arch=sm_70" ];
@@ -645,28 +653,43 @@ let
     sm = "89";
     flags = [ "--cuda-gpu-arch=sm_89" ];
   };
+  split1 = {
+    archs = [
+      arch1
+      arch2
+      arch3
+      arch4
+      arch5
+      arch6
+      arch7
+      {
+        sm = "90";
+        flags = [ "--cuda-gpu-arch=sm_90" ];
+        ptx = [ "--cuda-include-ptx=sm_90" ];
+      }
+    ];
+    host = "70";
+  };
   units1 = {
     driver = "clang";
     namespace = "none";
     framework = false;
-    flags = flags1;
-    split = {
-      archs = [
-        arch1
-        arch2
-        arch3
-        arch4
-        arch5
-        arch6
-        arch7
-        {
-          sm = "90";
-          flags = [ "--cuda-gpu-arch=sm_90" ];
-          ptx = [ "--cuda-include-ptx=sm_90" ];
-        }
-      ];
-      host = "70";
-    };
+    flags = [
+      "-DCUDA_KERNEL"
+      "-DUSE_CUDA=1"
+      "-DONNX_NAMESPACE=onnx_c2"
+      "-DENABLE_FP8"
+      "-O3"
+      "-DNDEBUG"
+      "-fPIC"
+      "-Wno-unknown-cuda-version"
+      "-Wno-unknown-warning-option"
+      "-D__CUDACC_VER_MAJOR__=12"
+      "-D__CUDACC_VER_MINOR__=6"
+      "-std=c++17"
+      "--no-cuda-include-ptx=all"
+    ];
+    split = split1;
     sources = [ "csrc/img2gray.cu" ];
   };
   toolchain20 = {
@@ -674,47 +697,62 @@ let
     cuda = "cuda-12.8";
     host = "gcc-12";
   };
+  split2 = {
+    archs = [
+      arch1
+      arch2
+      arch3
+      arch4
+      arch5
+      arch6
+      arch7
+      {
+        sm = "90";
+        flags = [ "--cuda-gpu-arch=sm_90" ];
+      }
+      {
+        sm = "100";
+        flags = [ "--cuda-gpu-arch=sm_100" ];
+      }
+      {
+        sm = "101";
+        flags = [ "--cuda-gpu-arch=sm_101" ];
+      }
+      {
+        sm = "120";
+        flags = [ "--cuda-gpu-arch=sm_120" ];
+        ptx = [ "--cuda-include-ptx=sm_120" ];
+      }
+    ];
+    host = "70";
+  };
   units2 = {
     driver = "clang";
     namespace = "none";
     framework = false;
-    flags = flags1;
-    split = {
-      archs = [
-        arch1
-        arch2
-        arch3
-        arch4
-        arch5
-        arch6
-        arch7
-        {
-          sm = "90";
-          flags = [ "--cuda-gpu-arch=sm_90" ];
-        }
-        {
-          sm = "100";
-          flags = [ "--cuda-gpu-arch=sm_100" ];
-        }
-        {
-          sm = "101";
-          flags = [ "--cuda-gpu-arch=sm_101" ];
-        }
-        {
-          sm = "120";
-          flags = [ "--cuda-gpu-arch=sm_120" ];
-          ptx = [ "--cuda-include-ptx=sm_120" ];
-        }
-      ];
-      host = "70";
-    };
+    flags = [
+      "-DCUDA_KERNEL"
+      "-DUSE_CUDA=1"
+      "-DONNX_NAMESPACE=onnx_c2"
+      "-DENABLE_FP8"
+      "-O3"
+      "-DNDEBUG"
+      "-fPIC"
+      "-Wno-unknown-cuda-version"
+      "-Wno-unknown-warning-option"
+      "-D__CUDACC_VER_MAJOR__=12"
+      "-D__CUDACC_VER_MINOR__=8"
+      "-std=c++17"
+      "--no-cuda-include-ptx=all"
+    ];
+    split = split2;
     sources = [ "csrc/img2gray.cu" ];
   };
   toolchain21 = {
     cuda = "cuda-13.0";
     host = "gcc-12";
   };
-  split1 = {
+  split3 = {
     archs = [
       {
         sm = "75";
@@ -812,7 +850,7 @@ let
       "-std=c++17"
       "-DENABLE_FP8"
     ];
-    split = split1;
+    split = split3;
     sources = [ "csrc/img2gray.cu" ];
   };
   toolchain22 = {
@@ -838,13 +876,35 @@ let
       "-std=c++20"
       "-DENABLE_FP8"
     ];
-    split = split1;
+    split = split3;
     sources = [ "csrc/img2gray.cu" ];
   };
   toolchain23 = {
     clang = "clang-22";
     cuda = "cuda-12.9";
     host = "gcc-12";
+  };
+  units5 = {
+    driver = "clang";
+    namespace = "none";
+    framework = false;
+    flags = [
+      "-DCUDA_KERNEL"
+      "-DUSE_CUDA=1"
+      "-DONNX_NAMESPACE=onnx_c2"
+      "-DENABLE_FP8"
+      "-O3"
+      "-DNDEBUG"
+      "-fPIC"
+      "-Wno-unknown-cuda-version"
+      "-Wno-unknown-warning-option"
+      "-D__CUDACC_VER_MAJOR__=12"
+      "-D__CUDACC_VER_MINOR__=9"
+      "-std=c++17"
+      "--no-cuda-include-ptx=all"
+    ];
+    split = split2;
+    sources = [ "csrc/img2gray.cu" ];
   };
   toolchain24 = {
     cuda = "cuda-13.0";

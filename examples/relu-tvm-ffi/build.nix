@@ -61,7 +61,18 @@ let
           driver = "clang";
           namespace = "none";
           framework = false;
-          flags = flags3;
+          flags = [
+            "-DCUDA_KERNEL"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-D__CUDACC_VER_MAJOR__=12"
+            "-D__CUDACC_VER_MINOR__=6"
+            "-std=c++17"
+            "--no-cuda-include-ptx=all"
+          ];
           split = {
             archs = [
               arch1
@@ -94,7 +105,18 @@ let
           driver = "clang";
           namespace = "none";
           framework = false;
-          flags = flags3;
+          flags = [
+            "-DCUDA_KERNEL"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-D__CUDACC_VER_MAJOR__=12"
+            "-D__CUDACC_VER_MINOR__=8"
+            "-std=c++17"
+            "--no-cuda-include-ptx=all"
+          ];
           split = {
             archs = [
               arch1
@@ -356,16 +378,6 @@ let
     flags = flags1;
     sources = [ "csrc/relu_cpu.cpp" ];
   };
-  flags3 = [
-    "-DCUDA_KERNEL"
-    "-O3"
-    "-DNDEBUG"
-    "-fPIC"
-    "-Wno-unknown-cuda-version"
-    "-Wno-unknown-warning-option"
-    "-std=c++17"
-    "--no-cuda-include-ptx=all"
-  ];
   arch1 = {
     sm = "70";
     flags = [ "--cuda-gpu-arch=sm_70" ];

@@ -9,6 +9,8 @@
   driver,
   # Folders of the kernel that are searched for headers.
   include,
+  # Folders of libraries of headers, which are searched after the framework's.
+  libraries ? [ ],
   # Flags in the order in which the driver gets them. They hold no store path.
   flags,
   # Whether they reach headers of the framework or of Python. If not, they are no inputs.
@@ -72,10 +74,14 @@ let
       tools = present ([ toolchain.host.bin ] ++ ofDriver.tools or [ ]);
       registration = if registration == null then "" else registration;
       define = if define == null then "" else define;
-      system_include = builtins.concatMap (tool: tool.include) (frameworks ++ toolkits);
+      system_include =
+        builtins.concatMap (tool: tool.include) frameworks
+        ++ libraries
+        ++ builtins.concatMap (tool: tool.include) toolkits;
       # Where these headers lie must not reach the object.
       prefixes =
         (if framework then [ toolchain.framework.prefix ] else [ ])
+        ++ libraries
         ++ builtins.concatMap (tool: tool.include) toolkits;
     }
     // (if heavy then { requiredSystemFeatures = [ "big-parallel" ]; } else { });

@@ -22,11 +22,13 @@ let
       units = sources.units include;
       object = recipe.compile (
         builtins.removeAttrs group [
+          "headerLibraries"
           "namespace"
           "sources"
         ]
         // {
           inherit include toolchain;
+          libraries = builtins.concatMap (family: recipe.headers.${family}) (group.headerLibraries or [ ]);
           registration = if group.namespace == "none" then null else framework.registration;
           define = if group.namespace == "compiled" then "${framework.define}=${namespace}" else null;
         }

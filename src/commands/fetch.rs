@@ -189,12 +189,10 @@ pub fn pins(
     let mut by_system: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for variant in variants {
         // Python alone is packaged here, by the seed.
-        let (system, families) = match &variant.row {
-            Some(row) => (&*row.system, row.families()),
-            None => (&*here, vec!["seed".to_owned()]),
-        };
+        let row = variant.row.as_ref();
+        let system = row.map_or(&*here, |row| &*row.system);
         let of_system = by_system.entry(system).or_default();
-        of_system.extend(families);
+        of_system.extend(variant.families());
         if purpose != Purpose::Build {
             let gpu = purpose == Purpose::Shell && variant.backend == Backend::Cuda;
             of_system.extend(runtime::families(variant, system, gpu));

@@ -3,6 +3,7 @@
 
 pub mod clang;
 pub mod client;
+pub mod header_library;
 mod name;
 pub mod select;
 pub mod table;
@@ -14,6 +15,7 @@ use crate::kernel::{Backend, Capability, Dependency, Framework, Kernel, Section,
 use crate::version::Version;
 
 pub use self::client::Machine;
+pub use self::header_library::HeaderLibrary;
 pub use self::select::{UnknownVariant, select};
 pub use self::table::{Profile, Row, Table, table};
 pub use self::why::{Excluded, Why};
@@ -28,9 +30,19 @@ pub struct Variant {
     pub bundle: bool,
     /// The toolchains that compile it; nothing for Python alone, which every system builds alike.
     pub row: Option<Row>,
+    /// Pin families of the headers that its sections name in `depends`.
+    pub header_families: BTreeSet<String>,
 }
 
 impl Variant {
+    /// The pin families that a build of it needs, on its row's system; those of the seed for Python alone.
+    pub fn families(&self) -> Vec<String> {
+        let of_row = self.row.as_ref().map(Row::families);
+        let mut families = of_row.unwrap_or_else(|| vec!["seed".to_owned()]);
+        families.extend(self.header_families.iter().cloned());
+        families
+    }
+
     /// Whether a system (Nix's name of it) builds it.
     pub fn builds_on(&self, system: &str) -> bool {
         self.row.as_ref().is_none_or(|row| row.system == system)
@@ -143,6 +155,7 @@ pub fn matrix(kernel: &Kernel, table: &Table) -> Matrix {
                     abi: abi.clone(),
                     bundle: row.bundle,
                     row: Some((*row).clone()),
+                    header_families: header_families(kernel, table, row),
                 });
             }
             Err(why) if !built.contains_key(name.as_str()) => {
@@ -184,6 +197,7 @@ pub fn arch_variants(kernel: &Kernel, table: &Table) -> Vec<Variant> {
                 abi: Abi::Torch,
                 bundle: row.bundle,
                 row: Some(row.clone()),
+                header_families: BTreeSet::new(),
             });
         }
     }
@@ -200,6 +214,7 @@ fn noarch(backend: Backend) -> Variant {
         abi: Abi::Noarch,
         bundle: true,
         row: None,
+        header_families: BTreeSet::new(),
     }
 }
 
@@ -228,7 +243,7 @@ fn exclusion(kernel: &Kernel, table: &Table, row: &Row, abi: &Abi) -> Option<Why
     if !kernel.backends.contains(&row.backend) {
         return Some(Why::Backend(row.backend));
     }
-    missing_library(kernel, row.backend)
+    missing_library(kernel, table, row)
         .or_else(|| outside_of_torch(kernel, row))
         .or_else(|| outside_of_cuda(kernel, table, row))
         .or_else(|| outside_of_rocm(kernel, table, row))
@@ -396,16 +411,39 @@ fn served_by_another(kernel: &Kernel, table: &Table, row: &Row, abi: &Abi) -> Op
     })
 }
 
-/// The first library that a section of the backend depends on and that no toolchain has.
-fn missing_library(kernel: &Kernel, backend: Backend) -> Option<Why> {
+/// The headers that sections of the row's backend name in `depends`, with the section and the word.
+pub fn header_libraries<'a>(
+    kernel: &'a Kernel,
+    table: &'a Table,
+    row: &'a Row,
+) -> impl Iterator<Item = (&'a Section, Dependency, Option<&'a HeaderLibrary>)> {
     let sections = kernel.sections.iter();
-    let mut sections = sections.filter(|section| section.backend.backend() == backend);
-    sections.find_map(|section| {
-        let mut depends = section.depends.iter();
-        let missing = depends.find(|dependency| **dependency != Dependency::Torch)?;
+    let sections = sections.filter(|section| section.backend.backend() == row.backend);
+    sections.flat_map(move |section| {
+        let named = section.depends.iter().copied();
+        let named = named.filter(|dependency| *dependency != Dependency::Torch);
+        named.map(move |name| (section, name, table.header_library(name, row)))
+    })
+}
+
+fn header_families(kernel: &Kernel, table: &Table, row: &Row) -> BTreeSet<String> {
+    let libraries = header_libraries(kernel, table, row);
+    let families = libraries.filter_map(|(.., library)| library?.family().ok());
+    families.map(str::to_owned).collect()
+}
+
+/// The first library that a section of the backend depends on and that has no pins.
+fn missing_library(kernel: &Kernel, table: &Table, row: &Row) -> Option<Why> {
+    header_libraries(kernel, table, row).find_map(|(section, dependency, library)| {
+        let unpinned = match library.map(HeaderLibrary::family) {
+            Some(Ok(_)) => return None,
+            Some(Err(unpinned)) => unpinned.to_owned(),
+            None => "it has no release for this toolkit".to_owned(),
+        };
         Some(Why::Dependency {
             section: section.name.clone(),
-            dependency: *missing,
+            dependency,
+            unpinned,
         })
     })
 }

@@ -5,8 +5,9 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer};
 
+use super::header_library::HeaderLibrary;
 use super::{Abi, name};
-use crate::kernel::{Backend, Capability, RocmArch};
+use crate::kernel::{Backend, Capability, Dependency, RocmArch};
 use crate::version::Version;
 
 /// Where the archives of a row come from. In order of preference: what any package index serves comes first.
@@ -168,6 +169,8 @@ struct Written {
     cuda: Vec<CudaFacts>,
     #[serde(default)]
     rocm: Vec<RocmFacts>,
+    #[serde(default, rename = "header-library")]
+    header_libraries: Vec<HeaderLibrary>,
 }
 
 /// The whole table.
@@ -179,6 +182,7 @@ pub struct Table {
     policy: BTreeMap<String, BTreeMap<String, String>>,
     cuda: Vec<CudaFacts>,
     rocm: Vec<RocmFacts>,
+    pub header_libraries: Vec<HeaderLibrary>,
 }
 
 impl TryFrom<Written> for Table {
@@ -193,6 +197,7 @@ impl TryFrom<Written> for Table {
             policy: written.policy,
             cuda: written.cuda,
             rocm: written.rocm,
+            header_libraries: written.header_libraries,
         })
     }
 }
@@ -301,6 +306,12 @@ impl Table {
         self.policy.get(&row.policy)
     }
 
+    /// The headers that a word of `depends` stands for in a row; `None` for torch, and for those of no use there.
+    pub fn header_library(&self, name: Dependency, row: &Row) -> Option<&HeaderLibrary> {
+        let mut libraries = self.header_libraries.iter();
+        libraries.find(|library| library.is_for(name, row))
+    }
+
     /// A CUDA toolkit.
     pub fn cuda(&self, toolkit: &Version) -> Option<&CudaFacts> {
         self.cuda.iter().find(|facts| &facts.toolkit == toolkit)
@@ -407,7 +418,7 @@ where
         .map_err(serde::de::Error::custom)
 }
 
-fn parsed_option<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+pub(super) fn parsed_option<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: std::str::FromStr<Err: std::fmt::Display>,
     D: Deserializer<'de>,
@@ -447,6 +458,22 @@ mod tests {
                 assert!(facts.default.iter().all(known), "{compute}");
             }
             crate::pins::pins_of(&row.system, &row.families()).expect("pins of a row");
+        }
+    }
+
+    /// A library of headers has pins on every system that has rows of its backend.
+    #[test]
+    fn every_header_library_has_its_pins() {
+        let table = table();
+        for library in &table.header_libraries {
+            let Ok(family) = library.family() else {
+                continue;
+            };
+            let rows = table.rows.iter();
+            for row in rows.filter(|row| row.backend == Backend::Cuda) {
+                let pins = crate::pins::pins_of(&row.system, &[family.to_owned()]);
+                assert_eq!(pins.expect("pins of a library").len(), 1, "{family}");
+            }
         }
     }
 }

@@ -51,10 +51,12 @@ pub enum Why {
         rocm: Version,
         asked: String,
     },
-    /// A section depends on a library that no toolchain has yet.
+    /// A section depends on a library without pins.
     Dependency {
         section: String,
         dependency: Dependency,
+        /// Why it has none, in words.
+        unpinned: String,
     },
 }
 
@@ -123,9 +125,11 @@ impl fmt::Display for Why {
             Why::RocmArchs { rocm, asked, .. } => {
                 write!(f, "ROCm {rocm} compiles nothing of {key} ({asked})")
             }
-            Why::Dependency { dependency, .. } => {
-                write!(f, "{key} has {dependency}, which no toolchain has yet")
-            }
+            Why::Dependency {
+                dependency,
+                unpinned,
+                ..
+            } => write!(f, "{key} has {dependency}, which has no pins: {unpinned}"),
         }
     }
 }

@@ -33,10 +33,19 @@ pub enum Kind {
     Deb,
     /// A Python wheel: from pip's index, else by URL.
     Wheel,
+    /// A Python source distribution (`.tar.gz`): from pip's index, else by URL.
+    Sdist,
     /// An RPM package, by URL only.
     Rpm,
     /// Any other file, such as a tarball, by URL only.
     File,
+}
+
+impl Kind {
+    /// Whether pip's index has it.
+    pub fn is_of_python(self) -> bool {
+        matches!(self, Kind::Wheel | Kind::Sdist)
+    }
 }
 
 /// One file of a package index or of a vendor.
@@ -92,6 +101,17 @@ pub struct Take {
     /// Where the one member that matches goes; absent: each keeps its path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
+    /// How many leading folders of their paths members lose.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub strip: usize,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// The pins of one toolchain family: a file of nix/pins/<system>.
@@ -101,6 +121,9 @@ pub struct Family {
     pub family: String,
     pub archives: Vec<Archive>,
     pub trees: Vec<Tree>,
+    /// Folders of its tree that compilers search; empty if it is not a library of headers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<String>,
     /// Why it has no pins yet; its variants evaluate, and say so when they are built (nix/pins.nix).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unpinned: Option<String>,

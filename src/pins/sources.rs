@@ -76,14 +76,14 @@ impl Sources {
         }
         let mut tried = Vec::new();
         match archive.kind {
-            Kind::Wheel => {
+            Kind::Wheel | Kind::Sdist => {
                 let (indexed, foreign) = self.ask_index(archive);
                 match indexed {
                     Ok(path) => return Ok(path),
                     Err(error) => tried.push(("pip's index".to_owned(), error)),
                 }
-                // pip would fetch the same file again.
-                if !foreign {
+                // pip would fetch the same file again, and would build a source distribution.
+                if !foreign && archive.kind == Kind::Wheel {
                     match self.ask_pip(archive) {
                         Ok(path) => return Ok(path),
                         Err(error) => tried.push(("pip".to_owned(), error)),

@@ -5,6 +5,7 @@ use std::io::{Read, Seek};
 use std::os::unix::fs::PermissionsExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use flate2::read::GzDecoder;
 use zip::ZipArchive;
 
 use super::sources::Sources;
@@ -76,10 +77,11 @@ fn unpack(
         }
         Kind::Deb => {
             let data = deb_data(opened).map_err(|error| failed(&error))?;
-            pick_tar(archive, &data, take, dir)
+            pick_tar(archive, &data[..], take, dir)
         }
+        Kind::Sdist => pick_tar(archive, GzDecoder::new(opened), take, dir),
         Kind::Rpm | Kind::File => Err(failed(
-            &"trees are taken from wheels and Debian packages only",
+            &"trees are taken from wheels, source distributions and Debian packages only",
         )),
     }
 }
@@ -107,7 +109,12 @@ fn pick_wheel(
     some(archive, found)
 }
 
-fn pick_tar(archive: &Archive, data: &[u8], take: &[Take], dir: &Utf8Path) -> Result<(), PinError> {
+fn pick_tar(
+    archive: &Archive,
+    data: impl Read,
+    take: &[Take],
+    dir: &Utf8Path,
+) -> Result<(), PinError> {
     let failed = |why: &dyn std::fmt::Display| defect(archive, why);
     let mut found = 0;
     let mut tar = tar::Archive::new(data);
@@ -145,7 +152,8 @@ fn taken<'a>(take: &'a [Take], name: &'a str) -> Option<&'a str> {
     // Names come from an archive: none may lead out of the tree.
     let inside = !name.starts_with('/') && name.split('/').all(|part| part != "..");
     let take = take.iter().find(|take| matches(&take.glob, name))?;
-    inside.then(|| take.to.as_deref().unwrap_or(name))
+    let stripped = || name.splitn(take.strip + 1, '/').nth(take.strip);
+    take.to.as_deref().or_else(stripped).filter(|_| inside)
 }
 
 /// The uncompressed data.tar of a Debian package.
@@ -196,7 +204,25 @@ pub fn matches(glob: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use super::super::Take;
+    use super::{matches, taken};
+
+    #[test]
+    fn members_lose_leading_folders_and_stay_inside() {
+        let take = [Take {
+            glob: "*/third_party/include/**".to_owned(),
+            to: None,
+            strip: 2,
+        }];
+        let cases = [
+            ("a-1.0/third_party/include/x/y.h", Some("include/x/y.h")),
+            ("a-1.0/third_party/include/../../y.h", None),
+            ("a-1.0/other/include/y.h", None),
+        ];
+        for (name, target) in cases {
+            assert_eq!(taken(&take, name), target, "{name}");
+        }
+    }
 
     #[test]
     fn stars_do_not_cross_folders() {

@@ -67,8 +67,8 @@ pub fn verify(
     bar.set_message("Debian packages");
     let debs = debs(all().filter(|archive| archive.kind == Kind::Deb), release);
     bar.set_message("pages of pip's index");
-    let wheels = all().filter(|archive| archive.kind == Kind::Wheel);
-    let projects: BTreeSet<String> = wheels.map(|archive| normalized(&archive.name)).collect();
+    let of_python = all().filter(|archive| archive.kind.is_of_python());
+    let projects: BTreeSet<String> = of_python.map(|archive| normalized(&archive.name)).collect();
     let index = Index::open()?;
     let pages = index.pages(&projects);
     bar.set_message("files");
@@ -76,7 +76,7 @@ pub fn verify(
     let mut verdicts = each(&archives.keys().cloned().collect(), |key| {
         let (archive, _) = archives[key];
         let verdict = match archive.kind {
-            Kind::Wheel => wheel(archive, &index, &pages),
+            Kind::Wheel | Kind::Sdist => wheel(archive, &index, &pages),
             Kind::Deb => deb(archive, &debs),
             Kind::Rpm | Kind::File => Verdict::Vanished { newest: None },
         };

@@ -164,10 +164,18 @@ pub fn clang(variant: &Variant, row: &Row, asked: &Asked, archs: &[DeviceArch]) 
         flags.extend(["-DONNX_NAMESPACE=onnx_c2", "-DENABLE_FP8"].map(str::to_owned));
     }
     flags.extend(CLANG.map(str::to_owned));
+    flags.extend(nvcc_version(row));
     flags.push(format!("-std=c++{}", asked.cxx));
     flags.push("--no-cuda-include-ptx=all".to_owned());
     flags.extend(architectures(Driver::Clang, archs));
     flags
+}
+
+/// The macros that hold nvcc's version, which is the toolkit's: authors, and CUTLASS, ask them what the toolkit can do.
+fn nvcc_version(row: &Row) -> impl Iterator<Item = String> {
+    let components = row.compute.iter().flat_map(|toolkit| toolkit.components());
+    let names = ["MAJOR", "MINOR"].into_iter().zip(components);
+    names.map(|(name, number)| format!("-D__CUDACC_VER_{name}__={number}"))
 }
 
 fn architectures(driver: Driver, archs: &[DeviceArch]) -> impl Iterator<Item = String> {

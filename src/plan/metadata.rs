@@ -1,5 +1,7 @@
 //! The fixed part of metadata.json, which the client reads before it loads a kernel. The build adds id, provenance and digest.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::device::{self, DeviceArch};
@@ -21,6 +23,9 @@ pub struct Metadata {
     /// Keys of the client's table of Python dependencies.
     pub python_depends: Vec<String>,
     pub kernel_depends: Vec<KernelDepend>,
+    /// Libraries of headers that it was compiled against; the client does not look at them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub header_depends: Vec<HeaderDepend>,
     /// The oldest client that can load it.
     pub kernels_minver: &'static str,
     pub backend: BackendMetadata,
@@ -37,6 +42,13 @@ pub struct KernelDepend {
     pub revision: Option<String>,
 }
 
+/// A library of headers, under the name that `depends` of build.toml has.
+#[derive(Clone, Debug, Serialize, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HeaderDepend {
+    pub name: String,
+    pub version: String,
+}
+
 #[derive(Clone, Debug, Serialize)]
 pub struct BackendMetadata {
     pub r#type: &'static str,
@@ -45,7 +57,12 @@ pub struct BackendMetadata {
     pub archs: Vec<String>,
 }
 
-pub(super) fn metadata(kernel: &Kernel, backend: Backend, components: &[Component]) -> Metadata {
+pub(super) fn metadata(
+    kernel: &Kernel,
+    backend: Backend,
+    components: &[Component],
+    header_depends: BTreeSet<HeaderDepend>,
+) -> Metadata {
     let kernel_depends: Vec<KernelDepend> = kernel
         .kernel_depends
         .on(backend)
@@ -75,6 +92,7 @@ pub(super) fn metadata(kernel: &Kernel, backend: Backend, components: &[Componen
             "0.17.0"
         },
         kernel_depends,
+        header_depends: header_depends.into_iter().collect(),
         backend: BackendMetadata {
             r#type: backend.as_str(),
             archs: archs(kernel, backend, components),

@@ -12,7 +12,7 @@ mod search;
 mod split;
 mod units;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8PathBuf;
 use miette::Diagnostic;
@@ -20,10 +20,11 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::kernel::{Backend, Framework, Kernel};
-use crate::matrix::{Matrix, Row, Table, Variant};
+use crate::matrix::{Matrix, Row, Table, Variant, header_libraries};
 
 pub use self::device::DeviceArch;
 pub use self::headers::Listing;
+use self::metadata::HeaderDepend;
 pub use self::metadata::Metadata;
 pub use self::namespace::Namespace;
 pub use self::search::{Reach, Search};
@@ -191,7 +192,7 @@ fn noarch_plan(kernel: &Kernel, variant: &Variant) -> NoarchPlan {
         variant: variant.name.clone(),
         bundle: variant.bundle,
         id: id::identity(kernel, variant.backend, &[]),
-        metadata: metadata::metadata(kernel, variant.backend, &[]),
+        metadata: metadata::metadata(kernel, variant.backend, &[], BTreeSet::new()),
     }
 }
 
@@ -213,6 +214,14 @@ fn variant_plan(
     notes: &mut Vec<String>,
 ) -> VariantPlan {
     let components = units::components(kernel, variant, row, matrix, table, searches, notes);
+    let libraries = header_libraries(kernel, table, row);
+    let header_depends = libraries.filter_map(|(_, name, library)| {
+        Some(HeaderDepend {
+            name: name.to_string(),
+            version: library?.version.clone(),
+        })
+    });
+    let header_depends = header_depends.collect();
     VariantPlan {
         variant: variant.name.clone(),
         system: row.system.clone(),
@@ -220,7 +229,7 @@ fn variant_plan(
         toolchain: row.toolchain.clone(),
         id: id::identity(kernel, row.backend, &components),
         link: link(row, table, &components),
-        metadata: metadata::metadata(kernel, row.backend, &components),
+        metadata: metadata::metadata(kernel, row.backend, &components, header_depends),
         components,
     }
 }

@@ -86,6 +86,9 @@ pub struct UnitGroup {
     /// Whether they ask Nix for a machine with `big-parallel` (docs/distribution.md has the rule).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub heavy: bool,
+    /// Pin families of libraries of headers, from `depends`.
+    #[serde(rename = "headerLibraries", skip_serializing_if = "Vec::is_empty")]
+    pub header_families: Vec<String>,
     pub flags: Vec<String>,
     /// If units are compiled for each architecture apart: what is not in `flags`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -216,6 +219,7 @@ pub(super) fn components(
         kernel.framework.units(),
         &Own {
             cxx: kernel.framework.cxx_flags(),
+            header_families: variant.header_families.iter().cloned().collect(),
             ..Own::default()
         },
         all.into_iter().collect(),
@@ -229,6 +233,7 @@ pub(super) fn components(
                 cxx: &section.cxx_flags,
                 device: &device_flags,
                 sycl: row.backend == Backend::Xpu,
+                header_families: context.header_families(section, table),
             },
             archs,
         ));
@@ -254,6 +259,8 @@ struct Own<'a> {
     device: &'a [String],
     /// Whether its C++ is SYCL, and so device code too.
     sycl: bool,
+    /// Pin families of libraries of headers, in the order in which they are searched.
+    header_families: Vec<String>,
 }
 
 impl Context<'_> {
@@ -308,6 +315,7 @@ impl Context<'_> {
                     namespace,
                     framework,
                     heavy,
+                    header_families: own.header_families.clone(),
                     flags,
                     split,
                     sources: Vec::new(),
@@ -324,6 +332,20 @@ impl Context<'_> {
             archs,
             more_archs: device::name_archs(own.device),
         }
+    }
+
+    /// The libraries of headers that a section names, then those that other sections of the backend name: the reference's
+    /// CMake project lets every file of the kernel include both.
+    fn header_families(&self, section: &Section, table: &Table) -> Vec<String> {
+        let named = section.depends.iter();
+        let named = named.filter_map(|name| table.header_library(*name, self.row)?.family().ok());
+        let mut families: Vec<String> = named.map(str::to_owned).collect();
+        for family in &self.variant.header_families {
+            if !families.contains(family) {
+                families.push(family.clone());
+            }
+        }
+        families
     }
 
     /// A section's flags for its device code, as the compiler of the variant takes them. The matrix leaves out variants

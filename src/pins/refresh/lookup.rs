@@ -67,7 +67,7 @@ impl Lookup<'_> {
         found: &mut Found,
         problems: &mut Vec<String>,
     ) -> Result<(), RefreshError> {
-        let wheels = wants.iter().filter(|(_, want)| want.kind == Kind::Wheel);
+        let wheels = wants.iter().filter(|(_, want)| want.kind.is_of_python());
         let wheels: Vec<&(String, Want)> = wheels.collect();
         let toolkits: BTreeSet<&str> = wheels
             .iter()
@@ -161,11 +161,19 @@ impl Lookup<'_> {
             }
         };
         let parsed = asked.map(|asked| specifiers(&name, asked)).transpose()?;
-        let python = want.python.as_deref().unwrap_or("py3");
-        let wheel = wheel::newest(files(pages, &name)?, parsed.as_ref(), system, python);
-        wheel.ok_or_else(|| {
+        let files = files(pages, &name)?;
+        let (found, kind) = if want.kind == Kind::Sdist {
+            (wheel::newest_sdist(files, parsed.as_ref()), "sdist")
+        } else {
+            let python = want.python.as_deref().unwrap_or("py3");
+            (
+                wheel::newest(files, parsed.as_ref(), system, python),
+                "wheel",
+            )
+        };
+        found.ok_or_else(|| {
             let asked = asked.map(String::as_str).unwrap_or_default();
-            format!("{name}{asked}: no wheel for {system}")
+            format!("{name}{asked}: no {kind} for {system}")
         })
     }
 
@@ -201,7 +209,7 @@ impl Lookup<'_> {
         }
         for ((system, want), size, sha256, wheel) in hashed {
             let archive = Archive {
-                kind: Kind::Wheel,
+                kind: want.kind,
                 name: want.name.clone(),
                 version: wheel.version.to_string(),
                 file: wheel.listed.file.clone(),

@@ -121,6 +121,7 @@ pub fn refresh(repository: &Repository, request: &Request) -> Result<Vec<Update>
             archives: archives.filter_map(archive).collect(),
             family: target.family,
             trees,
+            include: target.recipe.include,
             unpinned: None,
         };
         let text = file_text(&new);

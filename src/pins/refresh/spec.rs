@@ -85,6 +85,9 @@ struct Other {
     wheels: Vec<String>,
     #[serde(default)]
     trees: Vec<WrittenTree>,
+    /// As in [`super::super::Family::include`].
+    #[serde(default)]
+    include: Vec<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -99,16 +102,19 @@ struct WrittenTree {
 struct WrittenSource {
     deb: Option<String>,
     wheel: Option<String>,
+    sdist: Option<String>,
     take: Vec<Take>,
 }
 
 /// What a family of one system is made of.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recipe {
     pub archives: Vec<Want>,
     /// Further archives, which wheels name.
     pub required: Option<Required>,
     pub trees: Vec<TreeRecipe>,
+    /// As in [`super::super::Family::include`].
+    pub include: Vec<String>,
 }
 
 /// What a wheel requires of some projects, and what these require of each other.
@@ -176,10 +182,13 @@ impl Spec {
         let spec: Self = toml::from_str(text).map_err(|error| RefreshError::spec(PATH, error))?;
         let trees = spec.cuda.iter().flat_map(|cuda| &cuda.trees);
         for tree in trees.chain(spec.family.values().flat_map(|other| &other.trees)) {
-            let one = |source: &WrittenSource| source.deb.is_some() != source.wheel.is_some();
+            let one = |source: &WrittenSource| {
+                let kinds = [&source.deb, &source.wheel, &source.sdist];
+                kinds.into_iter().flatten().count() == 1
+            };
             if !tree.sources.iter().all(one) || tree.sources.is_empty() {
                 let why = format!(
-                    "each source of the tree {} is either a deb or a wheel",
+                    "each source of the tree {} is one deb, wheel or sdist",
                     tree.name
                 );
                 return Err(RefreshError::spec(PATH, why));
@@ -248,12 +257,12 @@ impl Spec {
         } else {
             Recipe {
                 archives: wheels(&cuda.wheels, &toolkit),
-                required: None,
                 trees: cuda
                     .trees
                     .iter()
                     .map(|tree| tree.recipe("", &toolkit))
                     .collect(),
+                ..Recipe::default()
             }
         })
     }
@@ -279,12 +288,11 @@ impl Release {
             python: Some(self.python.clone()),
         };
         Recipe {
-            archives: Vec::new(),
-            required: None,
             trees: vec![TreeRecipe {
                 name: self.name.clone(),
                 sources: vec![(want, self.take.clone())],
             }],
+            ..Recipe::default()
         }
     }
 }
@@ -295,11 +303,7 @@ impl WholeTorch {
         let (release, part) = family.strip_prefix("torch-")?.rsplit_once('-')?;
         let chosen = self.releases.get(release)?;
         let torch = self.wheel(&format!("torch=={release}"));
-        let mut recipe = Recipe {
-            archives: Vec::new(),
-            required: None,
-            trees: Vec::new(),
-        };
+        let mut recipe = Recipe::default();
         match part {
             "runtime" => recipe.archives.push(torch),
             "nvidia" => {
@@ -329,12 +333,11 @@ impl CudaHeaders {
             sources: vec![(want, self.take.clone())],
         };
         Recipe {
-            archives: Vec::new(),
-            required: None,
             trees: wheels(&self.wheels, toolkit)
                 .into_iter()
                 .map(tree)
                 .collect(),
+            ..Recipe::default()
         }
     }
 }
@@ -350,6 +353,7 @@ impl Other {
                 .iter()
                 .map(|tree| tree.recipe(system, &Wanted::Newest))
                 .collect(),
+            include: self.include.clone(),
         }
     }
 }
@@ -357,10 +361,14 @@ impl Other {
 impl WrittenTree {
     fn recipe(&self, system: &str, otherwise: &Wanted) -> TreeRecipe {
         let sources = self.sources.iter().filter_map(|source| {
-            let want = match (&source.deb, &source.wheel) {
-                (Some(name), _) => deb(name, system),
-                (None, Some(requirement)) => wheel(requirement, otherwise),
-                (None, None) => return None,
+            let want = match (&source.deb, &source.wheel, &source.sdist) {
+                (Some(name), ..) => deb(name, system),
+                (_, Some(requirement), _) => wheel(requirement, otherwise),
+                (.., Some(requirement)) => Want {
+                    kind: Kind::Sdist,
+                    ..wheel(requirement, otherwise)
+                },
+                (None, None, None) => return None,
             };
             Some((want, source.take.clone()))
         });

@@ -121,6 +121,7 @@ fn one(nix: &Nix, run: &Run, tree: &Tree, dir: &Utf8Path) -> Result<Built, PinEr
 /// The bytes that a tree's members take on the network.
 fn download(index: &Index, tree: &Tree) -> Result<u64, String> {
     let sizes = tree.sources.iter().map(|Source { archive, take }| {
+        // Parts are had of zip files alone.
         if archive.kind != Kind::Wheel {
             return Ok(archive.size.unwrap_or_default());
         }

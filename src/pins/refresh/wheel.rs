@@ -1,5 +1,5 @@
-//! Which file of a project is the wheel for a version and a system. File names are as the wheel standard has them
-//! (PEP 427, PEP 425), versions as PEP 440 does.
+//! Which file of a project is the wheel for a version and a system, or the source distribution of a version. File names
+//! are as the standards have them (PEP 427, PEP 425, PEP 625), versions as PEP 440 does.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use pep440_rs::{Version, VersionSpecifiers};
 
 use super::super::simple::Listed;
 
-/// A wheel among a project's files.
+/// A wheel, or a source distribution, among a project's files.
 #[derive(Clone, Debug)]
 pub struct Wheel<'a> {
     pub listed: &'a Listed,
@@ -22,10 +22,6 @@ pub fn newest<'a>(
     system: &str,
     python: &str,
 ) -> Option<Wheel<'a>> {
-    let fits = |version: &Version| match specifiers {
-        Some(specifiers) => specifiers.contains(version),
-        None => !version.any_prerelease(),
-    };
     let wheels = files.iter().filter(|listed| listed.yanked.is_none());
     let wheels = wheels.filter_map(|listed| {
         let name = Name::parse(&listed.file)?;
@@ -33,7 +29,7 @@ pub fn newest<'a>(
             listed,
             version: Version::from_str(name.version).ok()?,
         };
-        (name.is_for(system, python) && fits(&wheel.version)).then_some(wheel)
+        (name.is_for(system, python) && fits(specifiers, &wheel.version)).then_some(wheel)
     });
     // Of wheels of one version, the one with most platform tags: publishers add the names that older tools know. Then
     // the name decides, so that the answer does not depend on the page's order.
@@ -46,6 +42,28 @@ pub fn newest<'a>(
         )
     };
     wheels.max_by_key(rank)
+}
+
+/// The newest source distribution that fits some specifiers.
+pub fn newest_sdist<'a>(
+    files: &'a [Listed],
+    specifiers: Option<&VersionSpecifiers>,
+) -> Option<Wheel<'a>> {
+    let sdists = files.iter().filter(|listed| listed.yanked.is_none());
+    let sdists = sdists.filter_map(|listed| {
+        let (_, version) = listed.file.strip_suffix(".tar.gz")?.rsplit_once('-')?;
+        let version = Version::from_str(version).ok()?;
+        fits(specifiers, &version).then_some(Wheel { listed, version })
+    });
+    sdists.max_by(|a, b| a.version.cmp(&b.version))
+}
+
+/// Whether a version is among those that some specifiers allow; `None` allows every one that is no pre-release.
+fn fits(specifiers: Option<&VersionSpecifiers>, version: &Version) -> bool {
+    match specifiers {
+        Some(specifiers) => specifiers.contains(version),
+        None => !version.any_prerelease(),
+    }
 }
 
 /// The newest version that any wheel of a project has.
@@ -165,6 +183,25 @@ mod tests {
             file(&files, "==12.6.77.*", "x86_64-linux").as_ref(),
             Some(&files[1].file)
         );
+    }
+
+    #[test]
+    fn source_distributions_are_chosen_by_version() {
+        let files = listed(&[
+            "a_b-0.2.7.tar.gz",
+            "a_b-0.2.8rc1.tar.gz",
+            "a_b-0.2.8-py3-none-any.whl",
+            "a_b-0.2.10.tar.gz",
+            "a_b-9.9.tar.gz",
+        ]);
+        let found = |specifiers: &str| {
+            let specifiers = VersionSpecifiers::from_str(specifiers).expect("specifiers");
+            let specifiers = (!specifiers.is_empty()).then_some(&specifiers);
+            newest_sdist(&files, specifiers).map(|sdist| sdist.listed.file.clone())
+        };
+        assert_eq!(found("==0.2.7").as_ref(), Some(&files[0].file));
+        assert_eq!(found("").as_ref(), Some(&files[3].file));
+        assert_eq!(found("==0.2.8"), None);
     }
 
     #[test]

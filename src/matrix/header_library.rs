@@ -1,0 +1,55 @@
+//! Libraries of headers that sections name in `depends`: which release and which pins a name stands for. Not the
+//! toolchains of a row, and not the libraries that are linked.
+
+use serde::{Deserialize, Deserializer};
+
+use super::table::{Row, parsed_option};
+use crate::kernel::Dependency;
+use crate::version::Version;
+
+/// One `[[header-library]]` of toolchains.toml.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeaderLibrary {
+    /// The word in `depends`.
+    #[serde(deserialize_with = "word")]
+    pub name: Dependency,
+    /// The release whose headers are taken.
+    pub version: String,
+    /// The release that the word stands for elsewhere, where it is another one.
+    #[serde(default)]
+    pub elsewhere: Option<String>,
+    /// The compute toolkit that this entry is for; `None`: every one.
+    #[serde(default, deserialize_with = "parsed_option")]
+    compute: Option<Version>,
+    /// Its pins, and why it has none otherwise.
+    #[serde(default)]
+    family: Option<String>,
+    #[serde(default)]
+    unpinned: Option<String>,
+}
+
+impl HeaderLibrary {
+    /// Whether rows with this compute toolkit take it.
+    pub(super) fn is_for(&self, name: Dependency, row: &Row) -> bool {
+        self.name == name && (self.compute.is_none() || self.compute == row.compute)
+    }
+
+    /// The family of pins.
+    ///
+    /// # Errors
+    /// In words, why there are no pins.
+    pub fn family(&self) -> Result<&str, &str> {
+        let unpinned = self.unpinned.as_deref().unwrap_or("nobody has pinned it");
+        self.family.as_deref().ok_or(unpinned)
+    }
+}
+
+fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Dependency, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let mut words = Dependency::ALL.iter();
+    let found = words.find(|dependency| dependency.as_str() == text);
+    found
+        .copied()
+        .ok_or_else(|| serde::de::Error::custom(format!("no dependency is called {text}")))
+}
