@@ -1,14 +1,19 @@
-# What `kernel-builder fetch` asks: the store path of every pin of some families (separated by blanks), by store name.
-{ system, families }:
+# What `kernel-builder fetch` asks: the store path of every pin of some families (separated by blanks), by store name, and
+# of archives that a build.toml describes (a list, as JSON).
+{
+  system,
+  families ? "",
+  archives ? "[]",
+}:
 let
   pins = import ./pins.nix { inherit system; };
-  names = builtins.filter builtins.isString (builtins.split " " families);
+  names = builtins.filter (name: builtins.isString name && name != "") (builtins.split " " families);
 in
 {
   paths = builtins.listToAttrs (
     map (pin: {
       inherit (pin) name;
       value = pin.outPath;
-    }) (builtins.concatMap pins.family names)
+    }) (builtins.concatMap pins.family names ++ map pins.archive (builtins.fromJSON archives))
   );
 }

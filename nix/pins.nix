@@ -88,6 +88,9 @@ in
   # Whether there is a family of a name.
   has = name: builtins.pathExists (path name);
 
+  # One archive of which `file`, `sha256` and perhaps `urls` are known.
+  inherit archive;
+
   # All pins of a family, in the order of its file: a list of derivations.
   family =
     name:

@@ -101,8 +101,9 @@ in
       oneapi = onHost oneapi recipes.oneapi;
     };
 
-  # The folders of a library of headers, by its family of pins.
+  # The folders of a library of headers: by its family of pins, and from an archive that build.toml describes.
   inherit headers;
+  headerArchive = import ./toolchains/header-archive.nix { inherit pins run; };
 
   # The program kernel-builder; null where it cannot be built.
   tool = tool "run `kernel-builder fetch --tool`";

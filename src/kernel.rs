@@ -5,6 +5,7 @@ mod backends;
 mod binding;
 pub mod capability;
 mod check;
+mod dependencies;
 mod framework;
 mod general;
 mod git_url;
@@ -25,6 +26,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 pub use self::binding::{Framework, Torch, TorchNoarch, TvmFfi};
 pub use self::capability::Capability;
+pub use self::dependencies::HeaderArchive;
 pub use self::git_url::GitUrl;
 pub use self::load::{LoadError, Loaded, read_file};
 pub use self::name::KernelName;
@@ -32,7 +34,7 @@ pub use self::python_depends::PythonDependency;
 pub use self::rocm_arch::RocmArch;
 pub use self::source::Language;
 pub use crate::manifest::v5::KernelPin;
-pub use crate::manifest::{Backend, Dependency};
+pub use crate::manifest::{Backend, Dependency, KnownDependency};
 
 use self::check::Check;
 use crate::manifest::Manifest;
@@ -68,6 +70,8 @@ pub struct Kernel {
     pub cuda: Bounds,
     /// How the kernel is bound to Python.
     pub framework: Framework,
+    /// Libraries of headers in archives, by the names that sections know them by.
+    pub header_archives: BTreeMap<String, HeaderArchive>,
     /// What is compiled, in the order of the section names; empty for Python-only kernels.
     pub sections: Vec<Section>,
 }
@@ -137,7 +141,8 @@ pub struct Section {
     pub name: String,
     /// The backend and what only it has.
     pub backend: SectionBackend,
-    /// Libraries to compile against, without repetition, in the order of the enum.
+    /// Libraries to compile against, without repetition, in the order of the enum. Each that is not known by a fixed word
+    /// is a key of `Kernel::header_archives`.
     pub depends: BTreeSet<Dependency>,
     /// Sources and headers, in the order written; at least one can be compiled.
     pub src: Vec<Utf8PathBuf>,
@@ -223,6 +228,7 @@ impl Kernel {
         let general = general::check(&mut check, file);
         let backends = backends::check(&mut check, file);
         let framework = framework::check(&mut check, file, &backends);
+        let header_archives = dependencies::check(&mut check, file);
         let sections = sections::check(&mut check, file);
         let problems = check.problems;
         if problems.has_errors() {
@@ -242,6 +248,7 @@ impl Kernel {
             python_depends: general.python_depends,
             cuda: general.cuda,
             framework,
+            header_archives,
             sections,
         });
         (kernel, problems)

@@ -138,7 +138,7 @@ fn output(program: &str, arguments: &[&str]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
     use crate::matrix::{Abi, Profile, Row, table};
@@ -158,6 +158,7 @@ mod tests {
                 ..row.clone()
             }),
             header_families: BTreeSet::new(),
+            header_archives: BTreeMap::new(),
         };
         builds.iter().map(build).collect()
     }

@@ -1,7 +1,8 @@
 """A package index on this machine that misbehaves on demand: tests/fetch.rs says how. tests/pins.rs uses it, too.
 
-loopback_index.py DIR serves DIR/files/NAME as /files/NAME (wheels also on /simple/PROJECT/, Debian packages in /deb/),
-prints its port, and writes a line of JSON to DIR/log for each request of a file: name, first byte, bytes sent.
+loopback_index.py DIR serves DIR/files/NAME as /files/NAME (wheels and source distributions also on /simple/PROJECT/,
+Debian packages in /deb/), prints its port, and writes a line of JSON to DIR/log for each request of a file: name, first
+byte, bytes sent.
 
 DIR/behaviour.json: {"ranges": false, "rate": bytes per second, "faults": {NAME: [FAULT...]}}. Each request of a file
 takes the next fault: "ok"; "stall:N" and "cut:N" send N bytes, then nothing, or the end of the connection at once;
@@ -40,8 +41,9 @@ class Handler(BaseHTTPRequestHandler):
         kind, _, rest = self.path.lstrip("/").partition("/")
         if kind == "simple":
             prefix = rest.strip("/").replace("-", "_") + "-"
-            wheels = [path.name for path in (ROOT / "files").glob("*.whl") if path.name.startswith(prefix)]
-            self.page("".join(map(link, sorted(wheels))))
+            names = [path.name for path in (ROOT / "files").iterdir() if path.name.startswith(prefix)]
+            names = [name for name in names if name.endswith((".whl", ".tar.gz"))]
+            self.page("".join(map(link, sorted(names))))
         elif kind == "deb" and rest in ("Packages", "./Packages"):
             self.page("".join(map(stanza, sorted((ROOT / "files").glob("*.deb")))))
         elif kind in ("files", "deb") and (ROOT / "files" / Path(rest).name).is_file():

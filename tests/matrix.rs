@@ -6,7 +6,7 @@ mod kernel;
 use std::collections::BTreeSet;
 
 use kernel_builder::kernel::{
-    Backend, Bounds, Dependency, Framework, Kernel, SectionBackend, Torch,
+    Backend, Bounds, Dependency, Framework, Kernel, KnownDependency, SectionBackend, Torch,
 };
 use kernel_builder::matrix::{self, Excluded, Matrix, Table, Variant, matrix};
 use kernel_builder::version::Version;
@@ -323,7 +323,8 @@ fn what_cannot_be_built_yet_has_its_reason() {
     let table = table(&["2.11 cpu x86_64-linux", "2.11 cuda 13.0 x86_64-linux"]);
     let mut kernel = for_all();
     for section in &mut kernel.sections {
-        section.depends.insert(Dependency::Cutlass4_0);
+        let library = Dependency::Known(KnownDependency::Cutlass4_0);
+        section.depends.insert(library);
     }
     let matrix = matrix(&kernel, &table);
     assert!(built(&matrix).is_empty());
@@ -434,4 +435,60 @@ fn variants_are_selected_by_name_and_by_glob() {
         format!("{error}\n{}", error.help)
     });
     insta::assert_snapshot!("unknown", words.join("\n\n"));
+}
+
+/// A library without pins leaves out the variants of the sections that name it, and no others; one with pins, none.
+#[test]
+fn a_library_without_pins_leaves_out_its_backend_alone() {
+    let table = matrix::table();
+    let mut kernel = sample();
+    let everything = matrix(&kernel, table);
+    let all = built(&everything);
+    for (library, unpinned) in [
+        (KnownDependency::Cutlass4_0, false),
+        (KnownDependency::Cutlass2_10, true),
+    ] {
+        let section = kernel.sections.iter_mut();
+        let section = section.filter(|section| section.backend.backend() == Backend::Cuda);
+        let library = BTreeSet::from([Dependency::Known(library)]);
+        section.for_each(|section| section.depends.clone_from(&library));
+        let found = matrix(&kernel, table);
+        let expected = all.iter().filter(|name| !unpinned || !name.contains("-cu"));
+        assert_eq!(built(&found), expected.cloned().collect::<Vec<_>>());
+        let reasons = found.reasons();
+        let because = "kernel.gpu.depends has cutlass_2_10, which has no pins: no package index has CUTLASS 2.10";
+        assert_eq!(
+            reasons.iter().any(|reason| reason == because),
+            unpinned,
+            "{reasons:?}"
+        );
+    }
+}
+
+/// What an older clang makes of CUTLASS for sm_90a fails when it runs: its toolkit is left out, with the key to change.
+#[test]
+fn cutlass_for_one_architecture_alone_needs_a_newer_clang() {
+    let mut kernel = sample();
+    for section in &mut kernel.sections {
+        if let SectionBackend::Cuda { capabilities, .. } = &mut section.backend {
+            *capabilities = ["8.0", "9.0a"]
+                .map(|text| text.parse().expect("one"))
+                .to_vec();
+            let library = Dependency::Known(KnownDependency::Cutlass3_8);
+            section.depends = BTreeSet::from([library]);
+        }
+    }
+    let found = matrix(&kernel, matrix::table());
+    let names = built(&found);
+    let has = |name: &str| names.contains(&name);
+    assert!(!has("torch27-cxx11-cu126-x86_64-linux"));
+    // It does not know sm_90a: what is left of the list needs nothing of clang.
+    assert!(has("torch27-cxx11-cu118-x86_64-linux"));
+    assert!(has("torch29-cxx11-cu128-x86_64-linux") && has("torch211-cxx11-cu130-x86_64-linux"));
+    let because = "kernel.gpu.cuda-capabilities has 9.0a, and the clang that compiles CUDA 12.6 is too old for cutlass_3_8 on it";
+    assert!(
+        found.reasons().iter().any(|reason| reason == because),
+        "{:?}",
+        found.reasons()
+    );
 }

@@ -742,6 +742,7 @@ let
       "-Wno-unknown-warning-option"
       "-D__CUDACC_VER_MAJOR__=12"
       "-D__CUDACC_VER_MINOR__=8"
+      "-DCUTLASS_GRID_CONSTANT=__grid_constant__"
       "-std=c++17"
       "--no-cuda-include-ptx=all"
     ];
@@ -900,6 +901,7 @@ let
       "-Wno-unknown-warning-option"
       "-D__CUDACC_VER_MAJOR__=12"
       "-D__CUDACC_VER_MINOR__=9"
+      "-DCUTLASS_GRID_CONSTANT=__grid_constant__"
       "-std=c++17"
       "--no-cuda-include-ptx=all"
     ];

@@ -1038,6 +1038,7 @@ let
       "-Wno-unknown-warning-option"
       "-D__CUDACC_VER_MAJOR__=12"
       "-D__CUDACC_VER_MINOR__=8"
+      "-DCUTLASS_GRID_CONSTANT=__grid_constant__"
       "-std=c++17"
       "--no-cuda-include-ptx=all"
     ];
@@ -1196,6 +1197,7 @@ let
       "-Wno-unknown-warning-option"
       "-D__CUDACC_VER_MAJOR__=12"
       "-D__CUDACC_VER_MINOR__=9"
+      "-DCUTLASS_GRID_CONSTANT=__grid_constant__"
       "-std=c++17"
       "--no-cuda-include-ptx=all"
     ];

@@ -22,13 +22,18 @@ let
       units = sources.units include;
       object = recipe.compile (
         builtins.removeAttrs group [
+          "headerArchives"
           "headerLibraries"
           "namespace"
           "sources"
         ]
         // {
           inherit include toolchain;
-          libraries = builtins.concatMap (family: recipe.headers.${family}) (group.headerLibraries or [ ]);
+          libraries =
+            builtins.concatMap (family: recipe.headers.${family}) (group.headerLibraries or [ ])
+            ++ builtins.concatMap (name: recipe.headerArchive ({ inherit name; } // kernel.archives.${name})) (
+              group.headerArchives or [ ]
+            );
           registration = if group.namespace == "none" then null else framework.registration;
           define = if group.namespace == "compiled" then "${framework.define}=${namespace}" else null;
         }

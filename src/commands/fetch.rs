@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::prepare::{prepare, system};
 use super::{CommandError, count, print, shell};
-use crate::kernel::Backend;
+use crate::kernel::{Backend, HeaderArchive};
 use crate::library;
 use crate::matrix::Variant;
 use crate::nix::Nix;
@@ -16,7 +16,7 @@ use crate::pins::fetch::{
     Options, Placed, check_offline, disk_size, download_size, fetch, missing, place, tidy,
 };
 use crate::pins::space::{self, megabytes};
-use crate::pins::{PinError, cache, crates, pins_of, runtime};
+use crate::pins::{Archive, PinError, cache, crates, runtime};
 
 /// What is to be done with variants, which decides what they need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,8 +159,7 @@ fn fetch_tool(nix: &Nix, options: &Options) -> Result<usize, CommandError> {
     let library = unpacked()?;
     let system = system();
     let families = ["seed".to_owned(), toolchain.host, toolchain.rust];
-    let wanted = pins_of(&system, &families)
-        .and_then(|pins| place(nix, &library, &system, &families, pins))
+    let wanted = place(nix, &library, &system, &families, &[])
         .and_then(|pins| missing(nix, &pins))
         .map_err(failed)?;
     if !wanted.is_empty() {
@@ -186,13 +185,17 @@ pub fn pins(
 ) -> Result<Vec<Placed>, CommandError> {
     let library = unpacked()?;
     let here = system();
-    let mut by_system: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    let mut by_system: BTreeMap<&str, (BTreeSet<String>, BTreeMap<&str, Archive>)> =
+        BTreeMap::new();
     for variant in variants {
         // Python alone is packaged here, by the seed.
         let row = variant.row.as_ref();
         let system = row.map_or(&*here, |row| &*row.system);
-        let of_system = by_system.entry(system).or_default();
+        let (of_system, archives) = by_system.entry(system).or_default();
         of_system.extend(variant.families());
+        for HeaderArchive { archive, .. } in variant.header_archives.values() {
+            archives.insert(&archive.sha256, archive.clone());
+        }
         if purpose != Purpose::Build {
             let gpu = purpose == Purpose::Shell && variant.backend == Backend::Cuda;
             of_system.extend(runtime::families(variant, system, gpu));
@@ -200,10 +203,10 @@ pub fn pins(
     }
     // Systems may share files.
     let mut pins = BTreeMap::new();
-    for (system, families) in by_system {
+    for (system, (families, archives)) in by_system {
         let families: Vec<String> = families.into_iter().collect();
-        let placed = pins_of(system, &families)
-            .and_then(|pins| place(nix, &library, system, &families, pins))
+        let archives: Vec<Archive> = archives.into_values().collect();
+        let placed = place(nix, &library, system, &families, &archives)
             .map_err(|error| CommandError::Pins(vec![error]))?;
         pins.extend(
             placed

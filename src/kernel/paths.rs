@@ -189,6 +189,11 @@ impl Fault {
     }
 }
 
+/// A relative path without `.` and `..`, or `None` if there is none for it.
+pub(super) fn relative(text: &str) -> Option<Utf8PathBuf> {
+    normalise(text).ok()
+}
+
 /// A relative path without `.` and `..`; the kernel's directory itself is `.`.
 fn normalise(text: &str) -> Result<Utf8PathBuf, Fault> {
     if text.is_empty() {

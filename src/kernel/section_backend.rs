@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::capability::Capability;
 use super::check::Check;
 use super::rocm_arch::{self, RocmArch};
-use super::{Backend, Dependency, SectionBackend};
+use super::{Backend, Dependency, KnownDependency, SectionBackend};
 use crate::manifest::section::SectionBackend as Written;
 use crate::manifest::v5::BuildToml;
 use crate::manifest::{List, Spanned};
@@ -121,18 +121,23 @@ impl Check {
         &mut self,
         list: Option<&List<Dependency>>,
         backend: Backend,
+        file: &BuildToml,
     ) -> BTreeSet<Dependency> {
         let list: &[_] = list.map_or(&[], |list| &list.value);
         let mut found = BTreeSet::new();
         let mut cutlass: Option<&Spanned<Dependency>> = None;
         for written in list {
             let Spanned { value, place } = written;
-            self.once(found.insert(*value), written);
+            self.once(found.insert(value.clone()), written);
             let owner = match value {
-                Dependency::Torch => backend,
-                Dependency::SyclTla => Backend::Xpu,
-                Dependency::MetalCpp => Backend::Metal,
-                _ => Backend::Cuda,
+                Dependency::Known(KnownDependency::Torch) => continue,
+                Dependency::Known(KnownDependency::SyclTla) => Backend::Xpu,
+                Dependency::Known(KnownDependency::MetalCpp) => Backend::Metal,
+                Dependency::Known(_) => Backend::Cuda,
+                Dependency::Own(name) => {
+                    self.own_dependency(name, place, file);
+                    continue;
+                }
             };
             if owner != backend {
                 let message =
@@ -142,7 +147,7 @@ impl Check {
                         .label("cannot be used here")
                         .help("remove it, or move it to a section of that backend"),
                 );
-            } else if owner == Backend::Cuda && *value != Dependency::Torch {
+            } else if owner == Backend::Cuda {
                 match cutlass {
                     Some(first) if first.value != *value => {
                         let message = format!("`{value}` and `{}` exclude each other", first.value);

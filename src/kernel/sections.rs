@@ -32,7 +32,7 @@ pub(super) fn check(check: &mut Check, file: &BuildToml) -> Vec<Section> {
         let of = backend.backend();
         check.sources_compile(&src, &BTreeSet::from([of]));
         owners.claim(check, of, &src, &written.name);
-        let depends = check.depends(written.depends.as_ref(), of);
+        let depends = check.depends(written.depends.as_ref(), of, file);
         sections.push(Section {
             name: written.name.value.clone(),
             backend,

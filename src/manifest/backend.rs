@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use super::dependency::Dependency;
 use super::reader::Reader;
 use super::value::{FromValue, Value, one_of};
 use crate::problem::{Place, Problem, code};
@@ -86,8 +87,8 @@ words! {
 }
 
 words! {
-    /// A library that a kernel section compiles against.
-    Dependency, "dependency", renamed "cutlass_sycl" => "sycl_tla";
+    /// A library that a kernel section compiles against, by a fixed word.
+    KnownDependency, "dependency", renamed "cutlass_sycl" => "sycl_tla";
     /// CUTLASS 2.10.
     Cutlass2_10 = "cutlass_2_10",
     /// CUTLASS 3.5.
@@ -112,6 +113,16 @@ words! {
     Torch = "torch",
 }
 
+impl KnownDependency {
+    /// Whether it is a release of NVIDIA's CUTLASS.
+    pub fn is_cutlass(self) -> bool {
+        self.as_str().starts_with("cutlass_")
+    }
+}
+
+/// What `sycl_tla` was called before v4.
+pub(super) const OLD_SYCL_TLA: &str = "cutlass_sycl";
+
 /// The problem that a word has another name since v4.
 fn renamed(what: &str, old: &str, new: &str, place: &Place) -> Problem {
     let message = format!("the {what} `{old}` is called `{new}` now");
@@ -121,14 +132,14 @@ fn renamed(what: &str, old: &str, new: &str, place: &Place) -> Problem {
 }
 
 /// A dependency in the words of the formats before v4.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct OldDependency(pub Dependency);
 
 impl FromValue for OldDependency {
     fn from_value(value: &Value<'_>, reader: &Reader) -> Option<Self> {
         match value.as_str() {
             // Renamed in v4.
-            Some("cutlass_sycl") => Some(Self(Dependency::SyclTla)),
+            Some(OLD_SYCL_TLA) => Some(Self(Dependency::Known(KnownDependency::SyclTla))),
             _ => Dependency::from_value(value, reader).map(Self),
         }
     }

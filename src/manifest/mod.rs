@@ -6,6 +6,7 @@
 //! [`Body::upgrade`] gives the form of edition 5, which is all that later stages look at.
 
 pub mod backend;
+pub mod dependency;
 pub mod detect;
 pub mod framework;
 pub mod reader;
@@ -26,7 +27,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use sha2::{Digest, Sha256};
 use toml::de::DeTable;
 
-pub use self::backend::{Backend, Dependency};
+pub use self::backend::{Backend, KnownDependency};
+pub use self::dependency::{Dependency, HeaderArchive};
 pub use self::detect::{Detected, Edition};
 pub use self::value::{List, Spanned};
 

@@ -2,7 +2,8 @@
 
 use schemars::JsonSchema;
 
-use super::backend::{Backend, Dependency};
+use super::backend::Backend;
+use super::dependency::Dependency;
 use super::reader::Reader;
 use super::schema;
 use super::table::Table;

@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-use super::backend::{Dependency, OldDependency, words};
+use super::backend::{OldDependency, words};
+use super::dependency::Dependency;
 use super::framework::Torch;
 use super::reader::Reader;
 use super::section::{self, SectionBackend, read_depends, read_src};
@@ -134,6 +135,7 @@ impl BuildToml {
             torch: body.torch,
             torch_noarch: body.torch_noarch,
             tvm_ffi: None,
+            dependencies: Vec::new(),
             kernel: body.kernel,
         }
     }
@@ -181,7 +183,7 @@ impl BuildToml {
                 rocm.name.value.push_str("_rocm");
                 // The other libraries are CUTLASS, which only the CUDA half can use.
                 if let Some(depends) = &mut rocm.depends {
-                    depends.value.retain(|d| d.value == Dependency::Torch);
+                    depends.value.retain(|d| d.value.is_torch());
                 }
                 if let Some(other) = self.kernel.iter().find(|s| s.name.value == rocm.name.value) {
                     upgrade.report(

@@ -93,6 +93,7 @@ impl BuildToml {
             torch: body.torch,
             torch_noarch: body.torch_noarch,
             tvm_ffi: None,
+            dependencies: Vec::new(),
             kernel: body.kernel,
         }
     }

@@ -108,6 +108,7 @@ impl BuildToml {
             torch,
             torch_noarch,
             tvm_ffi: self.tvm_ffi.clone(),
+            dependencies: Vec::new(),
             kernel: self.kernel.clone(),
         }
     }

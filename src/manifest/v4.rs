@@ -1,7 +1,8 @@
 //! v4, the format of spring 2026: edition 5 without its number, without kernel dependencies and
 //! with one stable ABI for every backend.
 
-use super::backend::{Backend, Dependency};
+use super::backend::Backend;
+use super::dependency::Dependency;
 use super::framework::{Torch, TorchNoarch, TvmFfi, exactly_one};
 use super::reader::Reader;
 use super::section::{Section, read_sections};
@@ -102,6 +103,7 @@ impl BuildToml {
             torch: self.torch.clone(),
             torch_noarch: self.torch_noarch.clone(),
             tvm_ffi: self.tvm_ffi.clone(),
+            dependencies: Vec::new(),
             kernel: self.kernel.clone(),
         }
     }

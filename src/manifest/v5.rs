@@ -3,7 +3,8 @@
 
 use schemars::JsonSchema;
 
-use super::backend::{Backend, Dependency};
+use super::backend::Backend;
+use super::dependency::{self, Dependency, HeaderArchive, read_dependencies};
 use super::framework::{Torch, TorchNoarch, TvmFfi, exactly_one};
 use super::reader::Reader;
 use super::schema;
@@ -28,6 +29,9 @@ pub struct BuildToml {
     pub torch_noarch: Option<Spanned<TorchNoarch>>,
     /// A kernel with a C++ binding through TVM FFI.
     pub tvm_ffi: Option<Spanned<TvmFfi>>,
+    /// Libraries of headers that sections name in `depends`, in the order of their names.
+    #[schemars(schema_with = "dependency::schema")]
+    pub dependencies: Vec<HeaderArchive>,
     /// What is compiled: one section per backend or more. In the order of their names.
     #[schemars(schema_with = "schema::sections")]
     pub kernel: Vec<Section>,
@@ -124,6 +128,7 @@ impl BuildToml {
         let torch = root.table("torch", Torch::read);
         let torch_noarch = root.table("torch-noarch", TorchNoarch::read);
         let tvm_ffi = root.table("tvm-ffi", TvmFfi::read);
+        let dependencies = root.value("dependencies");
         let kernel = root.value("kernel");
         exactly_one(&mut root, reader);
         root.finish();
@@ -132,6 +137,7 @@ impl BuildToml {
             torch,
             torch_noarch,
             tvm_ffi,
+            dependencies: read_dependencies(dependencies.as_ref(), reader),
             kernel: read_sections::<Dependency>(kernel.as_ref(), reader),
         }
     }

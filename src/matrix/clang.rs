@@ -271,6 +271,12 @@ fn architectures(value: &str) -> Option<Vec<String>> {
     Some(flags)
 }
 
+/// Whether a clang (its family of pins, `clang-22`) knows `__grid_constant__`: since release 20.
+pub fn knows_grid_constants(family: &str) -> bool {
+    let release = family.strip_prefix("clang-");
+    release.is_some_and(|release| release.parse::<u32>().is_ok_and(|release| release >= 20))
+}
+
 /// What makes clang compile for an architecture (`90a`), and what keeps PTX for it.
 pub fn architecture(sm: &str) -> (Vec<String>, Vec<String>) {
     (

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Deserializer};
 
 use super::table::{Row, parsed_option};
-use crate::kernel::Dependency;
+use crate::kernel::KnownDependency;
 use crate::version::Version;
 
 /// One `[[header-library]]` of toolchains.toml.
@@ -13,7 +13,7 @@ use crate::version::Version;
 pub struct HeaderLibrary {
     /// The word in `depends`.
     #[serde(deserialize_with = "word")]
-    pub name: Dependency,
+    pub name: KnownDependency,
     /// The release whose headers are taken.
     pub version: String,
     /// The release that the word stands for elsewhere, where it is another one.
@@ -31,7 +31,7 @@ pub struct HeaderLibrary {
 
 impl HeaderLibrary {
     /// Whether rows with this compute toolkit take it.
-    pub(super) fn is_for(&self, name: Dependency, row: &Row) -> bool {
+    pub(super) fn is_for(&self, name: KnownDependency, row: &Row) -> bool {
         self.name == name && (self.compute.is_none() || self.compute == row.compute)
     }
 
@@ -45,9 +45,9 @@ impl HeaderLibrary {
     }
 }
 
-fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Dependency, D::Error> {
+fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<KnownDependency, D::Error> {
     let text = String::deserialize(deserializer)?;
-    let mut words = Dependency::ALL.iter();
+    let mut words = KnownDependency::ALL.iter();
     let found = words.find(|dependency| dependency.as_str() == text);
     found
         .copied()

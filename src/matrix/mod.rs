@@ -11,7 +11,11 @@ mod why;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::kernel::{Backend, Capability, Dependency, Framework, Kernel, Section, SectionBackend};
+use crate::kernel::capability::Feature;
+use crate::kernel::{
+    Backend, Capability, Dependency, Framework, HeaderArchive, Kernel, KnownDependency, Section,
+    SectionBackend,
+};
 use crate::version::Version;
 
 pub use self::client::Machine;
@@ -32,6 +36,8 @@ pub struct Variant {
     pub row: Option<Row>,
     /// Pin families of the headers that its sections name in `depends`.
     pub header_families: BTreeSet<String>,
+    /// Archives of headers that build.toml describes and its sections name, by their name there.
+    pub header_archives: BTreeMap<String, HeaderArchive>,
 }
 
 impl Variant {
@@ -156,6 +162,7 @@ pub fn matrix(kernel: &Kernel, table: &Table) -> Matrix {
                     bundle: row.bundle,
                     row: Some((*row).clone()),
                     header_families: header_families(kernel, table, row),
+                    header_archives: header_archives(kernel, row.backend),
                 });
             }
             Err(why) if !built.contains_key(name.as_str()) => {
@@ -198,6 +205,7 @@ pub fn arch_variants(kernel: &Kernel, table: &Table) -> Vec<Variant> {
                 bundle: row.bundle,
                 row: Some(row.clone()),
                 header_families: BTreeSet::new(),
+                header_archives: BTreeMap::new(),
             });
         }
     }
@@ -215,6 +223,7 @@ fn noarch(backend: Backend) -> Variant {
         bundle: true,
         row: None,
         header_families: BTreeSet::new(),
+        header_archives: BTreeMap::new(),
     }
 }
 
@@ -303,6 +312,7 @@ fn outside_of_cuda(kernel: &Kernel, table: &Table, row: &Row) -> Option<Why> {
         .find_map(|(section, asked, _)| {
             nothing_to_compile(section, asked, known, cuda)
                 .or_else(|| flags_without_meaning(section, row, cuda))
+                .or_else(|| no_grid_constants(section, asked, known, row, cuda))
         })
 }
 
@@ -334,6 +344,33 @@ fn flags_without_meaning(section: &Section, row: &Row, cuda: &Version) -> Option
         section: section.name.clone(),
         cuda: cuda.clone(),
         flags: unknown.join(", "),
+    })
+}
+
+/// CUTLASS's kernels for one architecture alone (9.0a) pass descriptors in a way that older clangs compile to code that
+/// fails when it runs.
+fn no_grid_constants(
+    section: &Section,
+    asked: &[Capability],
+    known: &[Capability],
+    row: &Row,
+    cuda: &Version,
+) -> Option<Why> {
+    let family = row.toolchain.get("clang")?;
+    let named = section.depends.iter().filter_map(|name| match name {
+        Dependency::Known(known) if known.is_cutlass() => Some(*known),
+        _ => None,
+    });
+    let needs_them = |capability: &&Capability| {
+        capability.feature == Feature::Architecture && table::knows(known, capability)
+    };
+    let capability = asked.iter().find(needs_them)?;
+    let dependency = named.max()?;
+    (!clang::knows_grid_constants(family)).then(|| Why::GridConstants {
+        section: section.name.clone(),
+        cuda: cuda.clone(),
+        dependency,
+        capability: *capability,
     })
 }
 
@@ -411,19 +448,32 @@ fn served_by_another(kernel: &Kernel, table: &Table, row: &Row, abi: &Abi) -> Op
     })
 }
 
-/// The headers that sections of the row's backend name in `depends`, with the section and the word.
+/// What sections of a backend name in `depends`.
+fn depends(kernel: &Kernel, backend: Backend) -> impl Iterator<Item = (&Section, &Dependency)> {
+    let sections = kernel.sections.iter();
+    let sections = sections.filter(move |section| section.backend.backend() == backend);
+    sections.flat_map(|section| section.depends.iter().map(move |name| (section, name)))
+}
+
+/// The libraries of headers that sections of the row's backend name by a fixed word, with the section and the word.
 pub fn header_libraries<'a>(
     kernel: &'a Kernel,
     table: &'a Table,
     row: &'a Row,
-) -> impl Iterator<Item = (&'a Section, Dependency, Option<&'a HeaderLibrary>)> {
-    let sections = kernel.sections.iter();
-    let sections = sections.filter(|section| section.backend.backend() == row.backend);
-    sections.flat_map(move |section| {
-        let named = section.depends.iter().copied();
-        let named = named.filter(|dependency| *dependency != Dependency::Torch);
-        named.map(move |name| (section, name, table.header_library(name, row)))
+) -> impl Iterator<Item = (&'a Section, KnownDependency, Option<&'a HeaderLibrary>)> {
+    depends(kernel, row.backend).filter_map(|(section, name)| match name {
+        Dependency::Known(KnownDependency::Torch) | Dependency::Own(_) => None,
+        Dependency::Known(known) => Some((section, *known, table.header_library(*known, row))),
     })
+}
+
+/// Those that sections of a backend describe themselves, by name.
+fn header_archives(kernel: &Kernel, backend: Backend) -> BTreeMap<String, HeaderArchive> {
+    let archives = depends(kernel, backend).filter_map(|(_, name)| {
+        let (name, archive) = kernel.header_archives.get_key_value(name.as_str())?;
+        Some((name.clone(), archive.clone()))
+    });
+    archives.collect()
 }
 
 fn header_families(kernel: &Kernel, table: &Table, row: &Row) -> BTreeSet<String> {

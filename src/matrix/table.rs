@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::header_library::HeaderLibrary;
 use super::{Abi, name};
-use crate::kernel::{Backend, Capability, Dependency, RocmArch};
+use crate::kernel::{Backend, Capability, KnownDependency, RocmArch};
 use crate::version::Version;
 
 /// Where the archives of a row come from. In order of preference: what any package index serves comes first.
@@ -307,7 +307,7 @@ impl Table {
     }
 
     /// The headers that a word of `depends` stands for in a row; `None` for torch, and for those of no use there.
-    pub fn header_library(&self, name: Dependency, row: &Row) -> Option<&HeaderLibrary> {
+    pub fn header_library(&self, name: KnownDependency, row: &Row) -> Option<&HeaderLibrary> {
         let mut libraries = self.header_libraries.iter();
         libraries.find(|library| library.is_for(name, row))
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::kernel::{Backend, Dependency};
+use crate::kernel::{Backend, Capability, KnownDependency};
 use crate::version::Version;
 
 /// A variant that the table has and the kernel's build.toml excludes.
@@ -45,6 +45,13 @@ pub enum Why {
         cuda: Version,
         flags: String,
     },
+    /// A section compiles CUTLASS for one architecture alone, and the clang that compiles this toolkit is too old for it.
+    GridConstants {
+        section: String,
+        cuda: Version,
+        dependency: KnownDependency,
+        capability: Capability,
+    },
     /// ROCm compiles none of the GPU architectures that a section asks for.
     RocmArchs {
         section: String,
@@ -54,7 +61,7 @@ pub enum Why {
     /// A section depends on a library without pins.
     Dependency {
         section: String,
-        dependency: Dependency,
+        dependency: KnownDependency,
         /// Why it has none, in words.
         unpinned: String,
     },
@@ -73,6 +80,7 @@ impl Why {
             Why::SectionMinver { section, .. } => format!("kernel.{section}.cuda-minver"),
             Why::Capabilities { section, .. } => format!("kernel.{section}.cuda-capabilities"),
             Why::CudaFlags { section, .. } => format!("kernel.{section}.cuda-flags"),
+            Why::GridConstants { section, .. } => format!("kernel.{section}.cuda-capabilities"),
             Why::RocmArchs { section, .. } => format!("kernel.{section}.rocm-archs"),
             Why::Dependency { section, .. } => format!("kernel.{section}.depends"),
         }
@@ -121,6 +129,15 @@ impl fmt::Display for Why {
             Why::CudaFlags { cuda, flags, .. } => write!(
                 f,
                 "{key} has {flags}, and clang, which compiles CUDA {cuda}, has nothing for that"
+            ),
+            Why::GridConstants {
+                cuda,
+                dependency,
+                capability,
+                ..
+            } => write!(
+                f,
+                "{key} has {capability}, and the clang that compiles CUDA {cuda} is too old for {dependency} on it"
             ),
             Why::RocmArchs { rocm, asked, .. } => {
                 write!(f, "ROCm {rocm} compiles nothing of {key} ({asked})")

@@ -2,7 +2,7 @@
 //! loses at most the files in flight.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use super::carry::Folder;
 use super::http::RECEIVED;
 use super::sources::Sources;
 use super::space::megabytes;
-use super::{Archive, Kind, Pin, PinError, Tree, cache, tree};
+use super::{Archive, Kind, Pin, PinError, Tree, cache, pins_of, tree};
 use crate::nix::Nix;
 
 /// Downloads at a time. NB: more does not help one index and is unfriendly to it.
@@ -37,18 +37,34 @@ pub struct Options {
     pub from: Option<Folder>,
 }
 
-/// Some pins with their paths. `library` is where the Nix library lies.
+/// The pins of some families of a system, and archives that no family has, with their paths. `library` is where the Nix
+/// library lies.
 ///
 /// # Errors
-/// Nix's.
+/// Nix's, and those of reading the families.
 pub fn place(
     nix: &Nix,
     library: &Utf8Path,
     system: &str,
     families: &[String],
-    pins: BTreeMap<String, Pin>,
+    archives: &[Archive],
 ) -> Result<Vec<Placed>, PinError> {
-    let arguments = [("system", system), ("families", &families.join(" "))];
+    let mut pins = pins_of(system, families)?;
+    let own = archives.iter().cloned().map(Pin::Archive);
+    pins.extend(own.map(|pin| (pin.store_name(), pin)));
+    let described: Vec<_> = archives
+        .iter()
+        .map(
+            |Archive {
+                 file, sha256, urls, ..
+             }| { serde_json::json!({ "file": file, "sha256": sha256, "urls": urls }) },
+        )
+        .collect();
+    let arguments = [
+        ("system", system),
+        ("families", &families.join(" ")),
+        ("archives", &serde_json::Value::from(described).to_string()),
+    ];
     let answer = nix.evaluate(&library.join("nix/cli-pins.nix"), "paths", &arguments)?;
     let path = |name: &str| answer[name].as_str().map(str::to_owned);
     Ok(pins

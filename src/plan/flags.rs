@@ -165,6 +165,12 @@ pub fn clang(variant: &Variant, row: &Row, asked: &Asked, archs: &[DeviceArch]) 
     }
     flags.extend(CLANG.map(str::to_owned));
     flags.extend(nvcc_version(row));
+    let family = row.toolchain.get("clang");
+    if family.is_some_and(|family| clang::knows_grid_constants(family)) {
+        // NB: CUTLASS takes clang for one that does not know them. Its kernels for sm_90 then read copies of descriptors,
+        // which fails when they run.
+        flags.push("-DCUTLASS_GRID_CONSTANT=__grid_constant__".to_owned());
+    }
     flags.push(format!("-std=c++{}", asked.cxx));
     flags.push("--no-cuda-include-ptx=all".to_owned());
     flags.extend(architectures(Driver::Clang, archs));

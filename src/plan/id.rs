@@ -11,7 +11,7 @@ use walkdir::WalkDir;
 use super::Python;
 use super::units::Component;
 use crate::hex;
-use crate::kernel::{Backend, Kernel, SectionBackend};
+use crate::kernel::{Backend, Dependency, HeaderArchive, Kernel, SectionBackend};
 
 /// What the id `<prefix>_<hash of salt and files>` is made of, less the Python files, which are looked up when it is
 /// computed.
@@ -87,7 +87,7 @@ struct SectionSalt<'a> {
     name: &'a str,
     include: Vec<&'a str>,
     cxx_flags: &'a [String],
-    depends: Vec<&'a str>,
+    depends: Vec<String>,
     capabilities: Vec<String>,
     flags: &'a [String],
 }
@@ -106,6 +106,16 @@ pub(super) fn identity(kernel: &Kernel, backend: Backend, components: &[Componen
         prefix: format!("_{}_{backend}", kernel.name.python_name()),
         salt: salt(kernel, backend, !components.is_empty()),
         files: files.into_iter().cloned().collect(),
+    }
+}
+
+/// An archive of headers counts with its content and its folders.
+fn in_salt(kernel: &Kernel, dependency: &Dependency) -> String {
+    match kernel.header_archives.get(dependency.as_str()) {
+        Some(HeaderArchive { archive, include }) => {
+            format!("{dependency} {} {}", archive.sha256, include.join(" "))
+        }
+        None => dependency.to_string(),
     }
 }
 
@@ -146,7 +156,7 @@ fn salt(kernel: &Kernel, backend: Backend, native: bool) -> String {
                     depends: section
                         .depends
                         .iter()
-                        .map(|dependency| dependency.as_str())
+                        .map(|dependency| in_salt(kernel, dependency))
                         .collect(),
                     capabilities,
                     flags,

@@ -46,7 +46,12 @@ pub struct KernelDepend {
 #[derive(Clone, Debug, Serialize, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HeaderDepend {
     pub name: String,
-    pub version: String,
+    /// The release of a library that the program knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Of the archive (hexadecimal), if build.toml describes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]

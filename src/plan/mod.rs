@@ -19,7 +19,7 @@ use miette::Diagnostic;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::kernel::{Backend, Framework, Kernel};
+use crate::kernel::{Backend, Framework, HeaderArchive, Kernel};
 use crate::matrix::{Matrix, Row, Table, Variant, header_libraries};
 
 pub use self::device::DeviceArch;
@@ -46,6 +46,8 @@ pub struct Plan {
     pub listing: Listing,
     /// What is included where, by the folders that compilers search.
     pub searches: Vec<Search>,
+    /// Archives of headers that units are compiled against, by their name in build.toml.
+    pub archives: BTreeMap<String, Archive>,
     /// Units that variants share.
     pub objects: Vec<Objects>,
     /// Variants with native code.
@@ -69,6 +71,19 @@ impl Plan {
             .iter()
             .chain(shared.map(|objects| &objects.units))
     }
+}
+
+/// An archive of headers.
+#[derive(Clone, Debug, Serialize)]
+pub struct Archive {
+    pub file: String,
+    /// Hexadecimal.
+    pub sha256: String,
+    /// Where it is had without a package index.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub urls: Vec<String>,
+    /// Its folders that compilers search, in order.
+    pub include: Vec<String>,
 }
 
 /// One variant with native code, resolved.
@@ -180,11 +195,28 @@ pub fn plan(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Result<Plan, Pla
         python: python(kernel),
         listing: Listing::of(&kernel.root, &searches)?,
         searches,
+        archives: archives(matrix),
         objects: units::share(&mut variants),
         variants,
         noarch,
         notes,
     })
+}
+
+/// The archives of headers that some variant needs.
+fn archives(matrix: &Matrix) -> BTreeMap<String, Archive> {
+    let variants = matrix.variants.iter();
+    let archives = variants.flat_map(|variant| &variant.header_archives);
+    let archive = |(name, headers): (&String, &HeaderArchive)| {
+        let archive = Archive {
+            file: headers.archive.file.clone(),
+            sha256: headers.archive.sha256.clone(),
+            urls: headers.archive.urls.clone(),
+            include: headers.include.clone(),
+        };
+        (name.clone(), archive)
+    };
+    archives.map(archive).collect()
 }
 
 fn noarch_plan(kernel: &Kernel, variant: &Variant) -> NoarchPlan {
@@ -215,13 +247,20 @@ fn variant_plan(
 ) -> VariantPlan {
     let components = units::components(kernel, variant, row, matrix, table, searches, notes);
     let libraries = header_libraries(kernel, table, row);
-    let header_depends = libraries.filter_map(|(_, name, library)| {
+    let known = libraries.filter_map(|(_, name, library)| {
         Some(HeaderDepend {
             name: name.to_string(),
-            version: library?.version.clone(),
+            version: Some(library?.version.clone()),
+            sha256: None,
         })
     });
-    let header_depends = header_depends.collect();
+    let archives = variant.header_archives.iter();
+    let own = archives.map(|(name, headers)| HeaderDepend {
+        name: name.clone(),
+        version: None,
+        sha256: Some(headers.archive.sha256.clone()),
+    });
+    let header_depends = known.chain(own).collect();
     VariantPlan {
         variant: variant.name.clone(),
         system: row.system.clone(),

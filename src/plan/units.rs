@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use indexmap::IndexSet;
 use serde::Serialize;
 
 use super::device::DeviceArch;
@@ -10,7 +11,7 @@ use super::flags::{Asked, without_framework};
 use super::search::{Search, folders};
 use super::split::{self, Split};
 use super::{Namespace, VariantPlan, device, flags};
-use crate::kernel::{Backend, Kernel, Language, Section, SectionBackend};
+use crate::kernel::{Backend, Dependency, Kernel, Language, Section, SectionBackend};
 use crate::matrix::clang;
 use crate::matrix::{Matrix, Row, Table, Variant};
 
@@ -89,6 +90,9 @@ pub struct UnitGroup {
     /// Pin families of libraries of headers, from `depends`.
     #[serde(rename = "headerLibraries", skip_serializing_if = "Vec::is_empty")]
     pub header_families: Vec<String>,
+    /// The same of archives that build.toml describes: keys of [`Plan::archives`](super::Plan::archives).
+    #[serde(rename = "headerArchives", skip_serializing_if = "Vec::is_empty")]
+    pub header_archives: Vec<String>,
     pub flags: Vec<String>,
     /// If units are compiled for each architecture apart: what is not in `flags`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -220,6 +224,7 @@ pub(super) fn components(
         &Own {
             cxx: kernel.framework.cxx_flags(),
             header_families: variant.header_families.iter().cloned().collect(),
+            header_archives: variant.header_archives.keys().cloned().collect(),
             ..Own::default()
         },
         all.into_iter().collect(),
@@ -234,6 +239,7 @@ pub(super) fn components(
                 device: &device_flags,
                 sycl: row.backend == Backend::Xpu,
                 header_families: context.header_families(section, table),
+                header_archives: context.header_archives(section),
             },
             archs,
         ));
@@ -261,6 +267,17 @@ struct Own<'a> {
     sycl: bool,
     /// Pin families of libraries of headers, in the order in which they are searched.
     header_families: Vec<String>,
+    /// Names of archives of headers, likewise.
+    header_archives: Vec<String>,
+}
+
+/// The names that a section has itself, then all others.
+fn own_first<'a>(
+    own: impl Iterator<Item = &'a str>,
+    all: impl Iterator<Item = &'a String>,
+) -> Vec<String> {
+    let names: IndexSet<&str> = own.chain(all.map(String::as_str)).collect();
+    names.into_iter().map(str::to_owned).collect()
 }
 
 impl Context<'_> {
@@ -285,7 +302,9 @@ impl Context<'_> {
             let driver = Driver::of(self.row, language);
             // torch brings what translates CUDA sources.
             let translated = driver == Driver::Hip && language == Language::Cuda;
-            let framework = translated || reach.is_none_or(|reach| reach.framework);
+            // Nobody has read the headers of an archive: they may include the framework's.
+            let unread = !own.header_archives.is_empty();
+            let framework = translated || unread || reach.is_none_or(|reach| reach.framework);
             let libraries = reach.is_none_or(|reach| reach.libraries);
             let heavy = match driver {
                 Driver::Nvcc | Driver::Clang => framework || libraries,
@@ -316,6 +335,7 @@ impl Context<'_> {
                     framework,
                     heavy,
                     header_families: own.header_families.clone(),
+                    header_archives: own.header_archives.clone(),
                     flags,
                     split,
                     sources: Vec::new(),
@@ -337,15 +357,20 @@ impl Context<'_> {
     /// The libraries of headers that a section names, then those that other sections of the backend name: the reference's
     /// CMake project lets every file of the kernel include both.
     fn header_families(&self, section: &Section, table: &Table) -> Vec<String> {
-        let named = section.depends.iter();
-        let named = named.filter_map(|name| table.header_library(*name, self.row)?.family().ok());
-        let mut families: Vec<String> = named.map(str::to_owned).collect();
-        for family in &self.variant.header_families {
-            if !families.contains(family) {
-                families.push(family.clone());
-            }
-        }
-        families
+        let named = section.depends.iter().filter_map(|name| match name {
+            Dependency::Known(known) => table.header_library(*known, self.row)?.family().ok(),
+            Dependency::Own(_) => None,
+        });
+        own_first(named, self.variant.header_families.iter())
+    }
+
+    /// The same for archives of headers.
+    fn header_archives(&self, section: &Section) -> Vec<String> {
+        let named = section.depends.iter().filter_map(|name| match name {
+            Dependency::Known(_) => None,
+            Dependency::Own(name) => Some(name.as_str()),
+        });
+        own_first(named, self.variant.header_archives.keys())
     }
 
     /// A section's flags for its device code, as the compiler of the variant takes them. The matrix leaves out variants

@@ -102,6 +102,7 @@ codes! {
     SECTIONS_OF_NOARCH = "KB0310", "a Python-only kernel has kernel sections";
     ROCM_ARCH = "KB0311", "an AMD GPU architecture is not known";
     SECTION_OUT_OF_REACH = "KB0312", "a kernel section is never compiled";
+    DEPENDENCY_ARCHIVE = "KB0320", "an archive of headers is not described as it must be";
 
     PATH_EMPTY = "KB0401", "a path is empty";
     PATH_CONTROL = "KB0402", "a path contains a control character";

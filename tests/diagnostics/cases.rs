@@ -8,6 +8,7 @@ const BACKENDS: &str = r#"backends = ["cpu", "cuda"]"#;
 const TORCH: &str = "[torch]\n";
 const BINDING: &str =
     "[torch]\nsrc = [\"torch-ext/torch_binding.cpp\", \"torch-ext/torch_binding.h\"]\n";
+const SECTION: &str = "[kernel.relu]\nbackend = \"cuda\"\ndepends = [\"torch\"]";
 const SRC: &str = r#"src = ["csrc/relu.cu"]"#;
 const DEPENDS: &str = "backend = \"cuda\"\ndepends = [\"torch\"]";
 
@@ -54,11 +55,6 @@ pub const SHAPE: &[Case] = &[
     ("wrong-type-version", TORCH, "[torch]\nminver = 2.9\n"),
     ("wrong-type-table", TORCH, "[[torch]]\n"),
     ("unknown-backend", r#""cuda"]"#, r#""cudaa"]"#),
-    (
-        "unknown-dependency",
-        DEPENDS,
-        "backend = \"cuda\"\ndepends = [\"cutlass_3_7\"]",
-    ),
     (
         "section-backend-without-sections",
         r#"backend = "cuda""#,
@@ -233,6 +229,51 @@ pub const WIDE_CASES: &[Case] = &[
 
 /// Mistakes in the kernel sections.
 pub const SECTIONS: &[Case] = &[
+    (
+        "unknown-dependency",
+        DEPENDS,
+        "backend = \"cuda\"\ndepends = [\"cutlass_3_7\"]",
+    ),
+    (
+        "dependency-hash",
+        SECTION,
+        "[dependencies.a]\nurl = \"https://example.org/a-1.0.zip\"\nsha256 = \"1f\"\ninclude = [\"include\"]\n\n[kernel.relu]\nbackend = \"cuda\"\ndepends = [\"torch\", \"a\"]",
+    ),
+    (
+        "dependency-url",
+        SECTION,
+        "[dependencies.a]\nurl = \"ftp://example.org/a.zip\"\nsha256 = \"0000000000000000000000000000000000000000000000000000000000000000\"\ninclude = [\"include\"]\n\n[kernel.relu]\nbackend = \"cuda\"\ndepends = [\"torch\", \"a\"]",
+    ),
+    (
+        "dependency-no-source",
+        SECTION,
+        "[dependencies.a]\nfile = \"a.zip\"\nsha256 = \"0000000000000000000000000000000000000000000000000000000000000000\"\ninclude = [\"include\"]\n\n[kernel.relu]\nbackend = \"cuda\"\ndepends = [\"torch\", \"a\"]",
+    ),
+    (
+        "dependency-two-sources",
+        SECTION,
+        "[dependencies.a]\npackage = \"a\"\nfile = \"a-1.0.tar.gz\"\nurl = \"https://example.org/a-1.0.zip\"\nsha256 = \"0000000000000000000000000000000000000000000000000000000000000000\"\ninclude = [\"include\"]\n\n[kernel.relu]\nbackend = \"cuda\"\ndepends = [\"torch\", \"a\"]",
+    ),
+    (
+        "dependency-archive-name",
+        SECTION,
+        "[dependencies.a]\nurl = \"https://example.org/download?id=7\"\nsha256 = \"0000000000000000000000000000000000000000000000000000000000000000\"\ninclude = [\"include\"]\n\n[kernel.relu]\nbackend = \"cuda\"\ndepends = [\"torch\", \"a\"]",
+    ),
+    (
+        "dependency-include",
+        SECTION,
+        "[dependencies.a]\nurl = \"https://example.org/a-1.0.zip\"\nsha256 = \"0000000000000000000000000000000000000000000000000000000000000000\"\ninclude = [\"../include\"]\n\n[kernel.relu]\nbackend = \"cuda\"\ndepends = [\"torch\", \"a\"]",
+    ),
+    (
+        "dependency-no-include",
+        SECTION,
+        "[dependencies.a]\nurl = \"https://example.org/a-1.0.zip\"\nsha256 = \"0000000000000000000000000000000000000000000000000000000000000000\"\ninclude = []\n\n[kernel.relu]\nbackend = \"cuda\"\ndepends = [\"torch\", \"a\"]",
+    ),
+    (
+        "dependency-known",
+        SECTION,
+        "[dependencies.torch]\nurl = \"https://example.org/a-1.0.zip\"\nsha256 = \"0000000000000000000000000000000000000000000000000000000000000000\"\ninclude = [\"include\"]\n\n[kernel.relu]\nbackend = \"cuda\"\ndepends = [\"torch\"]",
+    ),
     ("section-name", HEADER, "[kernel.\"relu; rm\"]\n"),
     (
         "section-backend-unlisted",

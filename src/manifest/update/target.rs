@@ -55,6 +55,20 @@ pub fn table(file: &BuildToml) -> Table {
         put(&mut table, "cxx-flags", strings(tvm_ffi.cxx_flags.as_ref()));
         root.insert("tvm-ffi", Item::Table(table));
     }
+    if !file.dependencies.is_empty() {
+        let mut dependencies = Table::new();
+        dependencies.set_implicit(true);
+        for archive in &file.dependencies {
+            let mut table = Table::new();
+            put(&mut table, "url", string(archive.url.as_ref()));
+            put(&mut table, "package", string(archive.package.as_ref()));
+            put(&mut table, "file", string(archive.file.as_ref()));
+            put(&mut table, "sha256", string(archive.sha256.as_ref()));
+            put(&mut table, "include", strings(archive.include.as_ref()));
+            dependencies.insert(&archive.name.value, Item::Table(table));
+        }
+        root.insert("dependencies", Item::Table(dependencies));
+    }
     if !file.kernel.is_empty() {
         let mut sections = Table::new();
         sections.set_implicit(true);
