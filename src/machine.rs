@@ -81,7 +81,7 @@ impl ThisMachine {
     }
 
     /// The greatest is the best: a GPU, the installed torch, what is bundled, what any index serves, the newest torch, the
-    /// oldest toolkit.
+    /// oldest toolkit, and of both C++ ABIs the older, which the wheels of torch 2.6 have.
     fn preference<'a>(&self, variant: &'a Variant) -> impl Ord + use<'a> {
         let installed = match (&self.torch, torch(variant)) {
             (Some(own), Some(torch)) => same_release(own, torch),
@@ -94,6 +94,7 @@ impl ThisMachine {
             std::cmp::Reverse(variant.row.as_ref().map(|row| row.profile)),
             torch(variant),
             std::cmp::Reverse(compute(variant)),
+            std::cmp::Reverse(variant.row.as_ref().map(|row| row.cxx_abi)),
         )
     }
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use kernel_builder::kernel::Backend;
 use kernel_builder::matrix::client::{Machine, accepted, read};
-use kernel_builder::matrix::table;
+use kernel_builder::matrix::{CxxAbi, table};
 use kernel_builder::version::Version;
 
 /// The variants that most of the client's cases choose from.
@@ -31,13 +31,18 @@ const CUDA: [&str; 3] = [
     "torch210-cxx11-cu128-x86_64-linux",
     "torch210-cxx11-cu130-x86_64-linux",
 ];
+const OLD_ABI: [&str; 3] = [
+    "torch26-cxx98-cu124-x86_64-linux",
+    "torch26-cxx11-cu124-x86_64-linux",
+    "torch26-cxx98-cpu-aarch64-darwin",
+];
 const STABLE: [&str; 3] = [
     "torch-stable-abi211-cu128-x86_64-linux",
     "torch210-cxx11-cu128-x86_64-linux",
     "torch-cuda",
 ];
 
-/// `<backend> [<compute>] <system> torch <version> [macos <version>]`
+/// `<backend> [<compute>] <system> torch <version> [abi 98] [macos <version>]`
 fn machine(words: &str) -> Machine {
     let version = |text: &str| -> Version { text.parse().expect("a version") };
     let words: Vec<&str> = words.split(' ').collect();
@@ -55,6 +60,10 @@ fn machine(words: &str) -> Machine {
             .expect("a backend"),
         compute,
         torch: after("torch"),
+        cxx_abi: system.ends_with("-linux").then(|| match after("abi") {
+            Some(_) => CxxAbi::Cxx98,
+            None => CxxAbi::Cxx11,
+        }),
         tvm_ffi: after("tvm-ffi"),
         macos: after("macos"),
     }
@@ -124,6 +133,17 @@ fn the_clients_cases() {
             Some("torch-cuda"),
         ),
         ("rocm 7.0 x86_64-linux torch 2.9", &USUAL, None),
+        (
+            "cuda 12.4 x86_64-linux torch 2.6 abi 98",
+            &OLD_ABI,
+            Some("torch26-cxx98-cu124-x86_64-linux"),
+        ),
+        (
+            "cuda 12.4 x86_64-linux torch 2.6",
+            &OLD_ABI,
+            Some("torch26-cxx11-cu124-x86_64-linux"),
+        ),
+        ("cpu aarch64-darwin torch 2.6", &OLD_ABI, None),
         (
             "rocm 7.0 x86_64-linux torch 2.9",
             &UNIVERSAL,
@@ -212,10 +232,11 @@ fn the_client_accepts_the_same_in_the_same_order() {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut machines = Vec::new();
     for system in ["x86_64-linux", "aarch64-linux", "aarch64-darwin"] {
-        for torch in ["2.7", "2.11", "2.13", "2.15"] {
+        for torch in ["2.6", "2.6 abi 98", "2.7", "2.11", "2.13", "2.15"] {
             for backend in [
                 "cpu",
                 "cuda 11.8",
+                "cuda 12.4",
                 "cuda 12.7",
                 "cuda 12.8",
                 "cuda 13.0",

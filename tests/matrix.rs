@@ -160,6 +160,42 @@ fn variants_have_the_names_that_the_client_looks_for() {
     assert_eq!(built(&matrix), names.map(|(_, name)| name));
 }
 
+/// Up to torch 2.6, its wheels had the C++ ABI of GCC 4: the client loads what says so, and nothing else.
+#[test]
+fn names_have_the_abi_of_their_row() {
+    let names = |stable: bool| {
+        let mut kernel = sample();
+        if stable {
+            let abi = "2.6".parse().expect("a version");
+            torch(&mut kernel).stable_abi.insert(Backend::Cpu, abi);
+        }
+        let row = |abi| {
+            format!(
+                "{{ torch = \"2.6.0\", {abi} backend = \"cpu\", system = \"x86_64-linux\", \
+                 profile = \"registry\" }}, "
+            )
+        };
+        let rows = [row("cxx-abi = \"cxx98\","), row("")].concat();
+        let table: Table = toml::from_str(&format!(
+            "cuda = []\nrows = [{rows}]\n[host.registry]\nx86_64-linux = {{ host = \"h\", policy = \"p\" }}\n\
+             [torch]\n[policy]\n"
+        ))
+        .expect("a table");
+        let matrix = matrix(&kernel, &table);
+        built(&matrix)
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let abis = [
+        "torch26-cxx98-cpu-x86_64-linux",
+        "torch26-cxx11-cpu-x86_64-linux",
+    ];
+    assert_eq!(names(false), abis);
+    // Of both, the stable ABI's library is built with one.
+    assert_eq!(names(true), ["torch-stable-abi26-cpu-x86_64-linux"]);
+}
+
 /// The name says which torch the ABI is of, not which one it was built with, and never a C++ ABI.
 #[test]
 fn stable_abi_variants_are_named_after_the_abi() {

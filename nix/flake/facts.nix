@@ -27,6 +27,8 @@ in
   name = variant.variant;
   # "2.11"; null for what does not depend on a torch.
   torch = if torch == null then null else majorMinor torch;
+  # False for the older C++ ABI, which the name says.
+  cxx11Abi = builtins.match "torch[0-9]+-cxx98-.*" variant.variant == null;
   # Version of the compute toolkit, or null.
   compute = versionOf variant.backend;
 }

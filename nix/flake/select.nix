@@ -33,7 +33,7 @@ let
     in
     {
       torchVersion = fact.torch;
-      cxx11Abi = true;
+      inherit (fact) cxx11Abi;
       bundleBuild = fact.bundle;
       systems = if fact.system == null then [ ] else [ fact.system ];
     }
@@ -53,10 +53,20 @@ let
       "systems"
       "tvmFfiVersion"
     ];
+  # Whether what a flake's function gives stands for a build; without `cxx11Abi` it stands for those of both C++ ABIs.
+  isSame =
+    other: build:
+    platform other == platform build && other.cxx11Abi or build.cxx11Abi == build.cxx11Abi;
   # Builds that differ in their system only are one entry.
+  key =
+    build:
+    builtins.toJSON [
+      (platform build)
+      build.cxx11Abi
+    ];
   merged = map (
     builds: builtins.head builds // { systems = builtins.concatMap (build: build.systems) builds; }
-  ) (builtins.attrValues (builtins.groupBy (build: builtins.toJSON (platform build)) all));
+  ) (builtins.attrValues (builtins.groupBy key all));
   all = map describe variants;
   byFunction =
     let
@@ -66,14 +76,11 @@ let
         let
           build = describe variant;
           # Python alone is no build of a torch.
-          same =
-            other: platform other == platform build && builtins.elem variant.system (other.systems or [ ]);
+          same = other: isSame other build && builtins.elem variant.system (other.systems or [ ]);
         in
         !(variant ? system) || builtins.any same wanted;
       chosen = builtins.filter isWanted variants;
-      unknown = builtins.filter (
-        build: !builtins.any (other: platform other == platform build) merged
-      ) wanted;
+      unknown = builtins.filter (build: !builtins.any (isSame build) merged) wanted;
     in
     if chosen == [ ] then
       throw "torchVersions leaves no variant; the variants are ${names}"

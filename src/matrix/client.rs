@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 
+use super::CxxAbi;
 use crate::kernel::Backend;
 use crate::version::Version;
 
@@ -19,6 +20,8 @@ pub struct Machine {
     pub compute: Option<Version>,
     /// Major and minor of the installed torch.
     pub torch: Option<Version>,
+    /// The C++ ABI of the installed torch; `None` where there is only one.
+    pub cxx_abi: Option<CxxAbi>,
     /// Major and minor of the installed tvm-ffi.
     pub tvm_ffi: Option<Version>,
     pub macos: Option<Version>,
@@ -42,10 +45,10 @@ pub enum Name<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Framework {
     StableTorch(Version),
-    /// `cxx11`: the C++ ABI that the name has, if any.
     Torch {
         version: Version,
-        cxx11: Option<bool>,
+        /// The C++ ABI that the name has, if any.
+        cxx_abi: Option<CxxAbi>,
     },
     TvmFfi(Version),
 }
@@ -62,13 +65,14 @@ pub fn read(name: &str) -> Option<Name<'_>> {
     let framework = match parts[..] {
         ["torch", "stable", abi] => Framework::StableTorch(digits(abi.strip_prefix("abi")?)?),
         ["tvm", ffi] => Framework::TvmFfi(digits(ffi.strip_prefix("ffi")?)?),
-        [torch] => Framework::Torch {
+        [torch, ref abi @ ..] => Framework::Torch {
             version: digits(torch.strip_prefix("torch")?)?,
-            cxx11: None,
-        },
-        [torch, abi @ ("cxx11" | "cxx98")] => Framework::Torch {
-            version: digits(torch.strip_prefix("torch")?)?,
-            cxx11: Some(abi == "cxx11"),
+            cxx_abi: match abi {
+                [] => None,
+                ["cxx98"] => Some(CxxAbi::Cxx98),
+                ["cxx11"] => Some(CxxAbi::Cxx11),
+                _ => return None,
+            },
         },
         _ => return None,
     };
@@ -137,14 +141,17 @@ pub fn rank(name: &str, machine: &Machine) -> Result<Rank, String> {
             }
             (0, Some(abi), false)
         }
-        Framework::Torch { version, cxx11 } => {
+        Framework::Torch { version, cxx_abi } => {
             if machine.torch.as_ref() != Some(&version) {
                 return Err(format!("it needs torch {version}; {}", has(&machine.torch)));
             }
-            if cxx11 == Some(false) {
-                return Err("no torch of today has the old C++ ABI".to_owned());
+            if cxx_abi.is_some() && cxx_abi != machine.cxx_abi {
+                return Err(match machine.cxx_abi {
+                    Some(own) => format!("it has another C++ ABI than the installed torch, {own}"),
+                    None => format!("{} has one C++ ABI only", machine.system),
+                });
             }
-            (1, None, cxx11.is_some())
+            (1, None, cxx_abi.is_some())
         }
         Framework::TvmFfi(version) => {
             if machine.tvm_ffi.as_ref() != Some(&version) {

@@ -3,6 +3,7 @@
 
 pub mod clang;
 pub mod client;
+mod cxx_abi;
 pub mod header_library;
 mod name;
 pub mod select;
@@ -19,6 +20,7 @@ use crate::kernel::{
 use crate::version::Version;
 
 pub use self::client::Machine;
+pub use self::cxx_abi::CxxAbi;
 pub use self::header_library::HeaderLibrary;
 pub use self::select::{UnknownVariant, select};
 pub use self::table::{Profile, Row, Table, table};
@@ -432,6 +434,7 @@ fn served_by_another(kernel: &Kernel, table: &Table, row: &Row, abi: &Abi) -> Op
             std::cmp::Reverse(row.profile),
             row.bundle,
             row.torch.clone(),
+            row.cxx_abi,
         )
     };
     let best = table

@@ -14,9 +14,9 @@ pub fn of(row: &Row, abi: &Abi) -> String {
             format!("torch-stable-abi{}-{compute}-{system}", flat(version))
         }
         Abi::TvmFfi => format!("tvm-ffi{}-{compute}-{system}", flat_of(&row.tvm_ffi)),
-        // Only Linux ever had two C++ ABIs.
         Abi::Torch if system.ends_with("-linux") => {
-            format!("torch{}-cxx11-{compute}-{system}", flat_of(&row.torch))
+            let torch = flat_of(&row.torch);
+            format!("torch{torch}-{}-{compute}-{system}", row.cxx_abi)
         }
         Abi::Torch => format!("torch{}-{compute}-{system}", flat_of(&row.torch)),
         Abi::Noarch => noarch(row.backend),

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer};
 
 use super::header_library::HeaderLibrary;
-use super::{Abi, name};
+use super::{Abi, CxxAbi, name};
 use crate::kernel::{Backend, Capability, KnownDependency, RocmArch};
 use crate::version::Version;
 
@@ -34,6 +34,8 @@ impl fmt::Display for Profile {
 pub struct Row {
     /// Major and minor; nothing for tvm-ffi.
     pub torch: Option<Version>,
+    /// The C++ ABI of its torch.
+    pub cxx_abi: CxxAbi,
     /// Major and minor; nothing for torch.
     pub tvm_ffi: Option<Version>,
     pub backend: Backend,
@@ -76,6 +78,8 @@ impl Row {
 struct WrittenRow {
     #[serde(default, deserialize_with = "parsed_option")]
     torch: Option<Version>,
+    #[serde(default)]
+    cxx_abi: CxxAbi,
     #[serde(default, deserialize_with = "parsed_option")]
     tvm_ffi: Option<Version>,
     #[serde(deserialize_with = "backend")]
@@ -220,6 +224,7 @@ fn resolve(
     let toolchain = BTreeMap::from([("host", host.host.clone())]);
     let mut row = Row {
         torch: written.torch.as_ref().map(minor),
+        cxx_abi: written.cxx_abi,
         tvm_ffi: written.tvm_ffi.as_ref().map(minor),
         backend: written.backend,
         compute: written.compute,

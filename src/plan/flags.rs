@@ -127,7 +127,7 @@ pub const SYCL: [&str; 8] = [
 
 /// g++'s flags, before the user's own.
 pub fn cxx(variant: &Variant, row: &Row, asked: &Asked) -> Vec<String> {
-    let mut flags = defines(variant, row, asked);
+    let mut flags = cxx_defines(variant, row, asked);
     flags.extend(["-O3", "-DNDEBUG"].map(str::to_owned));
     flags.push(format!("-std=gnu++{}", asked.cxx));
     flags.extend(["-fPIC", "-fno-gnu-unique"].map(str::to_owned));
@@ -144,7 +144,7 @@ pub fn c(variant: &Variant, row: &Row, asked: &Asked) -> Vec<String> {
 /// nvcc's flags, before the user's own.
 pub fn nvcc(variant: &Variant, row: &Row, asked: &Asked, archs: &[DeviceArch]) -> Vec<String> {
     let mut flags = vec!["-forward-unknown-to-host-compiler".to_owned()];
-    flags.extend(defines(variant, row, asked));
+    flags.extend(cxx_defines(variant, row, asked));
     if row.torch.is_some() {
         flags.extend(NVCC_TORCH.map(str::to_owned));
     }
@@ -159,7 +159,7 @@ pub fn nvcc(variant: &Variant, row: &Row, asked: &Asked, archs: &[DeviceArch]) -
 
 /// clang's flags for CUDA sources, before the user's own: what nvcc's mean to it.
 pub fn clang(variant: &Variant, row: &Row, asked: &Asked, archs: &[DeviceArch]) -> Vec<String> {
-    let mut flags = defines(variant, row, asked);
+    let mut flags = cxx_defines(variant, row, asked);
     if row.torch.is_some() {
         flags.extend(["-DONNX_NAMESPACE=onnx_c2", "-DENABLE_FP8"].map(str::to_owned));
     }
@@ -217,7 +217,7 @@ pub fn capabilities(archs: &[DeviceArch]) -> impl Iterator<Item = &Capability> {
 
 /// The flags of ROCm's clang, before the user's own.
 pub fn hip(variant: &Variant, row: &Row, asked: &Asked, archs: &[DeviceArch]) -> Vec<String> {
-    let mut flags = defines(variant, row, asked);
+    let mut flags = cxx_defines(variant, row, asked);
     if row.torch.is_some() {
         flags.push("-DENABLE_FP8".to_owned());
     }
@@ -228,7 +228,7 @@ pub fn hip(variant: &Variant, row: &Row, asked: &Asked, archs: &[DeviceArch]) ->
 
 /// icpx's flags, before the user's own; [`SYCL`] makes them those of device code.
 pub fn icpx(variant: &Variant, row: &Row, asked: &Asked) -> Vec<String> {
-    let mut flags = defines(variant, row, asked);
+    let mut flags = cxx_defines(variant, row, asked);
     flags.extend(optimized(asked));
     flags
 }
@@ -310,6 +310,15 @@ fn optimized(asked: &Asked) -> Vec<String> {
     let mut flags = ["-O3", "-DNDEBUG"].map(str::to_owned).to_vec();
     flags.push(format!("-std=gnu++{}", asked.cxx));
     flags.push("-fPIC".to_owned());
+    flags
+}
+
+/// What every C++ file gets defined.
+/// NB: those without headers of torch, too. A library is of one C++ ABI, or the binding does not find functions of its
+/// own that take a std::string.
+fn cxx_defines(variant: &Variant, row: &Row, asked: &Asked) -> Vec<String> {
+    let mut flags = defines(variant, row, asked);
+    flags.extend(row.cxx_abi.define().map(|define| format!("-D{define}")));
     flags
 }
 

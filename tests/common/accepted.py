@@ -21,7 +21,7 @@ def accepted(variants, machine):
         cpu=cpu,
         os=os,
         torch_version=installed.get("torch"),
-        torch_cxx11_abi=True if os == "linux" else None,
+        torch_cxx11_abi="abi" not in installed if os == "linux" else None,
         tvm_ffi_version=installed.get("tvm-ffi"),
         macos_version=installed.get("macos"),
     )

@@ -1,0 +1,37 @@
+//! The two C++ ABIs of libstdc++. Extensions must have the one that their torch was built with.
+
+use std::fmt;
+
+use serde::Deserialize;
+
+/// A C++ ABI of libstdc++: what std::string and std::list look like, and how functions that take them are called. Only
+/// Linux ever had two; elsewhere it is not looked at.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "lowercase")]
+pub enum CxxAbi {
+    /// That of GCC 4, which torch's wheels had up to 2.6.
+    Cxx98,
+    /// That of GCC 5 and newer: what compilers give who are not told.
+    #[default]
+    Cxx11,
+}
+
+impl CxxAbi {
+    /// The macro, with its value, that makes a C++ compiler use this ABI; `None` for the compilers' own choice.
+    pub fn define(self) -> Option<&'static str> {
+        match self {
+            CxxAbi::Cxx98 => Some("_GLIBCXX_USE_CXX11_ABI=0"),
+            CxxAbi::Cxx11 => None,
+        }
+    }
+}
+
+/// As names of variants have it.
+impl fmt::Display for CxxAbi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            CxxAbi::Cxx98 => "cxx98",
+            CxxAbi::Cxx11 => "cxx11",
+        })
+    }
+}
