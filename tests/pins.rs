@@ -53,7 +53,10 @@ impl World {
             .expect("the server's port");
         let port = line.trim().parse().expect("a port");
         let world = Self { dir, server, port };
-        world.write_torch();
+        world.write_torch(
+            "cuda-toolkit[cublas,cudart]==13.9.1; platform_system == \"Linux\"",
+            "",
+        );
         world.write_cuda();
         world
     }
@@ -62,8 +65,8 @@ impl World {
         self.dir.path().join(name)
     }
 
-    /// Wheels with CUDA for Linux, one without for macOS.
-    fn write_torch(&self) {
+    /// Wheels with CUDA for Linux, one without for macOS. Those with CUDA require something, and have CMake code.
+    fn write_torch(&self, requirement: &str, cmake: &str) {
         for (platform, cuda) in [
             ("manylinux_2_28_x86_64", true),
             ("manylinux_2_28_aarch64", true),
@@ -72,11 +75,11 @@ impl World {
             let (version, toolkit, definitions) = match cuda {
                 true => (
                     "'13.9'",
-                    "Requires-Dist: cuda-toolkit[cublas,cudart]==13.9.1; platform_system == \"Linux\"\n",
+                    format!("Requires-Dist: {requirement}\n"),
                     "set_target_properties(torch_cuda PROPERTIES\n  \
                      INTERFACE_COMPILE_DEFINITIONS \"USE_NVSHMEM;USE_C10D_NCCL\"\n)\n",
                 ),
-                false => ("None", "", ""),
+                false => ("None", String::new(), ""),
             };
             self.write_wheel(
                 &format!("torch-9.9.0-cp311-cp311-{platform}.whl"),
@@ -94,7 +97,7 @@ impl World {
                     ),
                     (
                         "torch/share/cmake/Torch/TorchConfig.cmake",
-                        "target_compile_features(torch INTERFACE cxx_std_23)\n",
+                        &format!("target_compile_features(torch INTERFACE cxx_std_23)\n{cmake}"),
                     ),
                     (
                         "torch/share/cmake/Caffe2/Caffe2Targets.cmake",
@@ -120,7 +123,9 @@ impl World {
             "nvidia-cusolver",
             "nvidia-cusparse",
         ];
-        let mut metadata = "Name: cuda-toolkit\nVersion: 13.9.1\n".to_owned();
+        let mut metadata = "Name: cuda-toolkit\nVersion: 13.9.1\n\
+                            Requires-Dist: nvidia-cuda-runtime-cu13==13.9.1.*; extra == 'all'\n"
+            .to_owned();
         for project in projects {
             metadata += &format!("Requires-Dist: {project}==13.9.1.*; extra == 'all'\n");
             let name = project.replace('-', "_");
@@ -238,6 +243,32 @@ fn a_torch_release_is_one_command() {
             "{again}"
         );
     }
+}
+
+/// Before 2.11, torch named no cuda-toolkit; before 2.7, its wheels had another C++ ABI.
+#[test]
+fn an_older_torch_release_is_one_command_too() {
+    let world = World::new();
+    world.write_torch(
+        "nvidia-cuda-runtime-cu13 (==13.9.1) ; platform_system == \"Linux\"",
+        "if(LINUX)\n  set(TORCH_CXX_FLAGS \"-D_GLIBCXX_USE_CXX11_ABI=0\")\nendif()\n",
+    );
+    let shown = world.printed(&["pin", "--torch", "9.9.0", "--write"], 0);
+    for line in [
+        "  +\"13.9\" = \"13.9.1\"",
+        "  +    { torch = \"9.9.0\", cxx-abi = \"cxx98\", backend = \"cpu\", system = \"x86_64-linux\", profile = \"registry\", bundle = true },",
+        "  + torch99-cxx98-cpu-x86_64-linux",
+        "  + torch99-cpu-aarch64-darwin",
+    ] {
+        assert!(shown.lines().any(|shown| shown == line), "{line}:\n{shown}");
+    }
+    let again = world.printed(&["pin", "--torch", "9.9.0"], 0);
+    assert!(again.starts_with("every pin is what"), "{again}");
+    world.write_torch("nvidia-cuda-runtime-cu13==13.9.0", "");
+    world.edit("nix/pins/families.toml", "\"13.9\" = \"13.9.1\"\n", "");
+    let output = world.run(&["pin", "--torch", "9.9.0"]);
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(words.contains("does not say with which release"), "{words}");
 }
 
 /// Extras, markers, and what a requirement requires in turn, as pip installs them.

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use pep440_rs::VersionSpecifiers;
 
 use super::wheel::normalized;
+use crate::matrix::CxxAbi;
 
 /// Members of a torch wheel that `Torch` is read from, as patterns.
 pub const TORCH_MEMBERS: [&str; 4] = [
@@ -23,6 +24,9 @@ pub struct Torch {
     pub cuda: Option<String>,
     /// The release of cuda-toolkit that it runs with, if it says so.
     pub toolkit: Option<String>,
+    /// The version of the CUDA runtime that it requires, which older ones say instead: the project and the version.
+    pub cudart: Option<(String, String)>,
+    pub cxx_abi: CxxAbi,
     /// C++ standard of its headers.
     pub cxx: u32,
     /// Compile definitions of its C++ libraries, sorted.
@@ -44,12 +48,18 @@ impl Torch {
         let config = member("TorchConfig.cmake")?;
         let targets = member("Caffe2Targets.cmake")?;
         let requirements = requirements(member("/METADATA")?);
+        let exact = |project: &str| {
+            let specifiers = requirements.get(project)?;
+            specifiers.strip_prefix("==").map(str::to_owned)
+        };
+        let cuda = cuda(member("torch/version.py")?);
+        let major = cuda.as_ref().and_then(|cuda| cuda.split('.').next());
+        let cudart = major.map(|major| format!("nvidia-cuda-runtime-cu{major}"));
         Ok(Self {
-            cuda: cuda(member("torch/version.py")?),
-            toolkit: requirements
-                .get(super::spec::CUDA_TOOLKIT)
-                .and_then(|specifiers| specifiers.strip_prefix("=="))
-                .map(str::to_owned),
+            toolkit: exact(super::spec::CUDA_TOOLKIT),
+            cudart: cudart.and_then(|project| Some((project.clone(), exact(&project)?))),
+            cxx_abi: cxx_abi(config),
+            cuda,
             cxx: [config, targets]
                 .into_iter()
                 .filter_map(standard)
@@ -98,6 +108,14 @@ fn cuda(version: &str) -> Option<String> {
     let (major, minor) = (numbers.next()?, numbers.next()?);
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     (number(major) && number(minor)).then(|| format!("{major}.{minor}"))
+}
+
+/// The C++ ABI that TorchConfig.cmake has extensions compiled with; releases that have one only do not say.
+fn cxx_abi(config: &str) -> CxxAbi {
+    match config.contains("-D_GLIBCXX_USE_CXX11_ABI=0") {
+        true => CxxAbi::Cxx98,
+        false => CxxAbi::Cxx11,
+    }
 }
 
 /// The newest C++ standard that CMake code asks for: `CXX_STANDARD 20`, `cxx_std_20`.
@@ -162,6 +180,7 @@ INTERFACE_COMPILE_DEFINITIONS \"other\"\n)\n";
         let torch = Torch::read(&members("'13.0'")).expect("all members");
         assert_eq!(torch.cuda.as_deref(), Some("13.0"));
         assert_eq!(torch.toolkit.as_deref(), Some("13.0.3"));
+        assert_eq!((torch.cudart, torch.cxx_abi), (None, CxxAbi::Cxx11));
         assert_eq!(torch.cxx, 20);
         assert_eq!(
             torch.defines.into_iter().collect::<Vec<_>>(),
@@ -172,6 +191,24 @@ INTERFACE_COMPILE_DEFINITIONS \"other\"\n)\n";
             Torch::read(&members("None")).expect("all members").cuda,
             None
         );
+    }
+
+    #[test]
+    fn an_older_torch_wheel_tells_the_cuda_runtime_and_the_abi() {
+        let mut older = members("'12.4'");
+        older.insert(
+            "torch-9.9.0.dist-info/METADATA".to_owned(),
+            "Requires-Dist: nvidia-cuda-runtime-cu12 (==12.4.127) ; platform_system == \"Linux\"\n"
+                .to_owned(),
+        );
+        let config = "torch/share/cmake/Torch/TorchConfig.cmake";
+        let flags = "  set(TORCH_CXX_FLAGS \"-D_GLIBCXX_USE_CXX11_ABI=0\")\n";
+        older.get_mut(config).expect("the file").push_str(flags);
+        let torch = Torch::read(&older).expect("all members");
+        let cudart = ("nvidia-cuda-runtime-cu12".to_owned(), "12.4.127".to_owned());
+        assert_eq!(torch.cudart, Some(cudart));
+        assert_eq!(torch.toolkit, None);
+        assert_eq!(torch.cxx_abi, CxxAbi::Cxx98);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod metadata;
 mod repository;
 pub mod rows;
 pub mod spec;
+mod toolkit;
 pub mod trees;
 pub mod wheel;
 
@@ -176,7 +177,10 @@ fn release(index: &Index, spec: &Spec, version: &str) -> Result<Release, Refresh
         })?;
         let members = index.read(&wheel.listed.url, &metadata::TORCH_MEMBERS);
         let torch = members.and_then(|members| metadata::Torch::read(&members));
-        let torch = torch.map_err(|why| fail(format!("{}: {why}", wheel.listed.file)))?;
+        let mut torch = torch.map_err(|why| fail(format!("{}: {why}", wheel.listed.file)))?;
+        if let (Some(cuda), None, Some(runtime)) = (&torch.cuda, &torch.toolkit, &torch.cudart) {
+            torch.toolkit = toolkit::with_runtime(index, cuda, runtime)?;
+        }
         wheels.push((system.clone(), torch));
     }
     Ok(Release {

@@ -8,6 +8,7 @@ use toml_edit::{Array, Decor, DocumentMut, InlineTable, Item, Table, Value};
 
 use super::metadata::Torch;
 use super::{RefreshError, spec};
+use crate::matrix::CxxAbi;
 use crate::version::Version;
 
 /// Where the table lies in the repository.
@@ -66,6 +67,7 @@ impl Release {
             let mut add = |backend: &str, compute: Option<&String>| {
                 rows.push(Row {
                     torch: self.version.clone(),
+                    cxx_abi: torch.cxx_abi,
                     backend: backend.to_owned(),
                     compute: compute.cloned(),
                     system: system.clone(),
@@ -88,6 +90,7 @@ impl Release {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Row {
     torch: String,
+    cxx_abi: CxxAbi,
     backend: String,
     compute: Option<String>,
     system: String,
@@ -101,6 +104,10 @@ impl Row {
         (text("profile")? == "registry").then_some(())?;
         Some(Self {
             torch: text("torch")?,
+            cxx_abi: match text("cxx-abi").as_deref() {
+                Some("cxx98") => CxxAbi::Cxx98,
+                _ => CxxAbi::Cxx11,
+            },
             backend: text("backend")?,
             compute: text("compute"),
             system: text("system")?,
@@ -109,25 +116,31 @@ impl Row {
 
     /// The order of rows of one system.
     fn order(&self) -> (Option<Version>, &str, Option<Version>) {
-        let version = |text: &str| Version::from_str(text).ok();
         let compute = self.compute.as_deref();
         (
-            version(&self.torch),
+            self.release(),
             &self.backend,
-            compute.and_then(version),
+            compute.and_then(|compute| Version::from_str(compute).ok()),
         )
     }
 
-    fn value(&self) -> Value {
+    fn release(&self) -> Option<Version> {
+        Version::from_str(&self.torch).ok()
+    }
+
+    fn value(&self, bundle: bool) -> Value {
         let mut table = InlineTable::new();
         table.insert("torch", self.torch.as_str().into());
+        if self.cxx_abi != CxxAbi::default() {
+            table.insert("cxx-abi", self.cxx_abi.to_string().into());
+        }
         table.insert("backend", self.backend.as_str().into());
         if let Some(compute) = &self.compute {
             table.insert("compute", compute.as_str().into());
         }
         table.insert("system", self.system.as_str().into());
         table.insert("profile", "registry".into());
-        table.insert("bundle", true.into());
+        table.insert("bundle", bundle.into());
         let mut value = Value::from(table);
         value.decor_mut().set_prefix("\n    ");
         value
@@ -152,6 +165,12 @@ pub fn add(text: &str, release: &Release) -> Result<String, RefreshError> {
     Ok(document.to_string())
 }
 
+/// Whether a row is built when nothing is asked for.
+fn is_bundled(row: &Value) -> bool {
+    let bundle = row.as_inline_table().and_then(|row| row.get("bundle"));
+    bundle.and_then(Value::as_bool) == Some(true)
+}
+
 fn add_row(rows: &mut Array, row: &Row) -> Result<(), RefreshError> {
     let present: Vec<(usize, Row)> = rows
         .iter()
@@ -162,7 +181,8 @@ fn add_row(rows: &mut Array, row: &Row) -> Result<(), RefreshError> {
         return Ok(());
     }
     let same = |other: &Row| {
-        (&other.torch, &other.backend, &other.system) == (&row.torch, &row.backend, &row.system)
+        let key = |row: &Row| (row.torch.clone(), row.backend.clone(), row.system.clone());
+        key(other) == key(row) && other.cxx_abi == row.cxx_abi
     };
     if let Some((_, other)) = present.iter().find(|(_, other)| same(other)) {
         let compute = |row: &Row| row.compute.clone().unwrap_or_default();
@@ -190,7 +210,14 @@ fn add_row(rows: &mut Array, row: &Row) -> Result<(), RefreshError> {
         (None, Some((index, _))) => *index,
         (None, None) => present.last().map_or(rows.len(), |(index, _)| index + 1),
     };
-    rows.insert_formatted(at, row.value());
+    // A release that is older than all that are bundled has gone out of use.
+    let bundled = rows.iter().filter(|value| is_bundled(value));
+    let of_system = bundled
+        .filter_map(Row::of)
+        .filter(|other| other.system == row.system);
+    let oldest = of_system.filter_map(|other| other.release()).min();
+    let bundle = oldest.is_none() || oldest <= row.release();
+    rows.insert_formatted(at, row.value(bundle));
     Ok(())
 }
 
@@ -276,6 +303,8 @@ pub fn add_toolkits(text: &str, release: &Release) -> Result<String, RefreshErro
             help: format!("add \"{compute}\" to [cuda-toolkit] of {}", spec::PATH),
         })?;
         toolkits.insert(compute, toml_edit::value(wanted));
+        let version = |key: &toml_edit::Key| Version::from_str(key.get()).ok();
+        toolkits.sort_values_by(|a, _, b, _| version(a).cmp(&version(b)));
     }
     Ok(document.to_string())
 }
@@ -307,6 +336,8 @@ GLIBC = "2.28"
         Torch {
             cuda: cuda.map(str::to_owned),
             toolkit: cuda.map(|cuda| format!("{cuda}.1")),
+            cudart: None,
+            cxx_abi: CxxAbi::Cxx11,
             cxx: 20,
             defines: ["B".to_owned(), "A".to_owned()].into(),
             cuda_defines: cuda.map(|_| "C".to_owned()).into_iter().collect(),
@@ -335,8 +366,8 @@ rows = [
     { torch = "2.10.0", backend = "cuda", compute = "13.0", system = "x86_64-linux", profile = "registry", bundle = true },
     # Newest.
     { torch = "2.11.0", backend = "cpu", system = "x86_64-linux", profile = "registry", bundle = true },
-    { torch = "2.10.0", backend = "cpu", system = "aarch64-darwin", profile = "registry", bundle = true },
-    { torch = "2.10.0", backend = "metal", system = "aarch64-darwin", profile = "registry", bundle = true },
+    { torch = "2.10.0", backend = "cpu", system = "aarch64-darwin", profile = "registry", bundle = false },
+    { torch = "2.10.0", backend = "metal", system = "aarch64-darwin", profile = "registry", bundle = false },
     { torch = "2.11.0", backend = "cpu", system = "aarch64-darwin", profile = "registry", bundle = true },
     { torch = "2.10.0", backend = "cpu", system = "aarch64-linux", profile = "registry", bundle = true },
     { torch = "2.10.0", backend = "cpu", system = "x86_64-linux", profile = "vendor" },
@@ -365,6 +396,22 @@ GLIBC = "2.28"
     }
 
     #[test]
+    fn rows_have_the_abi_of_their_wheel() {
+        let mut older = release("2.6.0");
+        older.wheels[0].1.cxx_abi = CxxAbi::Cxx98;
+        let text = add(TABLE, &older).expect("the table");
+        let row = "{ torch = \"2.6.0\", cxx-abi = \"cxx98\", backend = \"cpu\", system = \"x86_64-linux\"";
+        assert!(text.contains(row), "{text}");
+        // The other ABI's may be beside them.
+        let other = text.replace("cxx-abi = \"cxx98\", ", "");
+        assert_eq!(
+            add(&other, &older).expect("the table").matches(row).count(),
+            1
+        );
+        assert_eq!(add(&text, &older).expect("the table"), text);
+    }
+
+    #[test]
     fn what_says_otherwise_is_refused() {
         let why = |text: &str, version| match add(text, &release(version)) {
             Err(RefreshError::Torch { why, .. }) => why,
@@ -387,5 +434,7 @@ GLIBC = "2.28"
         assert_eq!(edit("13.0"), text);
         let added = "# Why.\n\"13.4\" = \"13.4.1\"\n\n[[cuda]]";
         assert!(edit("13.4").contains(added), "{}", edit("13.4"));
+        let added = "\"12.4\" = \"12.4.1\"\n\"13.0\"";
+        assert!(edit("12.4").contains(added), "{}", edit("12.4"));
     }
 }

@@ -68,9 +68,14 @@ fn fits(specifiers: Option<&VersionSpecifiers>, version: &Version) -> bool {
 
 /// The newest version that any wheel of a project has.
 pub fn newest_version(files: &[Listed]) -> Option<Version> {
+    versions(files).max()
+}
+
+/// The versions of a project's wheels, without pre-releases.
+pub fn versions(files: &[Listed]) -> impl Iterator<Item = Version> {
     let names = files.iter().filter_map(|listed| Name::parse(&listed.file));
     let versions = names.filter_map(|name| Version::from_str(name.version).ok());
-    versions.filter(|version| !version.any_prerelease()).max()
+    versions.filter(|version| !version.any_prerelease())
 }
 
 /// A project's name as indexes know it (PEP 503).
