@@ -182,6 +182,21 @@ fn torch_versions_select_variants() {
         ),
         ["torch211-cxx11-cu130-x86_64-linux"]
     );
+    // Of the two C++ ABIs, the one that is asked for; both if none is.
+    let old = |more: &str| {
+        selected(&format!(
+            r#"_: [ {{ torchVersion = "2.6"; cpu = true; {more} systems = [ "x86_64-linux" ]; }} ]"#
+        ))
+    };
+    let [cxx98, cxx11] = [
+        "torch26-cxx98-cpu-x86_64-linux",
+        "torch26-cxx11-cpu-x86_64-linux",
+    ];
+    assert_eq!(old("cxx11Abi = false;"), [cxx98]);
+    assert_eq!(old("cxx11Abi = true;"), [cxx11]);
+    assert_eq!(old(""), [cxx98, cxx11]);
+    let filtered = "versions: builtins.filter (v: !v.cxx11Abi && v.cpu or false) versions";
+    assert_eq!(selected(filtered), [cxx98]);
     let all = selected("null");
     assert!(all.len() > 10, "{all:?}");
     assert_eq!(selected("versions: versions"), all);

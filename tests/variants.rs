@@ -10,18 +10,20 @@ use kernel_builder::artifact::fatbin::capabilities;
 use run::printed;
 use serde_json::Value;
 
-const VARIANTS: [&str; 6] = [
+const VARIANTS: [&str; 8] = [
+    "torch26-cxx98-cu124-x86_64-linux",
     "torch27-cxx11-cu126-x86_64-linux",
     "torch29-cxx11-cu128-x86_64-linux",
     "torch211-cxx11-cu130-x86_64-linux",
     "torch215-cxx11-cu132-x86_64-linux",
+    "torch26-cxx98-cpu-x86_64-linux",
     "torch27-cxx11-cpu-x86_64-linux",
     "torch215-cxx11-cpu-x86_64-linux",
 ];
 
 /// What is in the fatbins of a library is what metadata.json says that it was compiled for.
 #[test]
-#[ignore = "downloads four toolkits and builds for minutes: run by `make full-test`"]
+#[ignore = "downloads five toolkits and builds for minutes: run by `make full-test`"]
 fn toolkits_compile_for_the_architectures_that_were_asked() {
     let relu = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/relu");
     let mut command = Command::new(env!("CARGO_BIN_EXE_kernel-builder"));
@@ -58,7 +60,7 @@ fn the_oldest_and_the_newest_torch_load_their_variant() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let relu = root.join("examples/relu");
     for (torch, variant) in [
-        ("2.7.1", "torch27-cxx11-cpu-x86_64-linux"),
+        ("2.6.0", "torch26-cxx98-cpu-x86_64-linux"),
         ("2.15.0", "torch215-cxx11-cpu-x86_64-linux"),
     ] {
         printed(

@@ -45,70 +45,15 @@ let
     objects = [
       {
         system = "x86_64-linux";
-        toolchain = toolchain19;
+        toolchain = toolchain22;
         include = [ "csrc" ];
         units = units1;
       }
       {
         system = "x86_64-linux";
-        toolchain = toolchain20;
+        toolchain = toolchain22;
         include = [ "csrc" ];
         units = units2;
-      }
-      {
-        system = "x86_64-linux";
-        toolchain = toolchain21;
-        include = [ "csrc" ];
-        units = units3;
-      }
-      {
-        system = "x86_64-linux";
-        toolchain = toolchain22;
-        include = [ "csrc" ];
-        units = units4;
-      }
-      {
-        system = "aarch64-linux";
-        toolchain = toolchain21;
-        include = [ "csrc" ];
-        units = units3;
-      }
-      {
-        system = "aarch64-linux";
-        toolchain = toolchain22;
-        include = [ "csrc" ];
-        units = units4;
-      }
-      {
-        system = "x86_64-linux";
-        toolchain = {
-          clang = "clang-19";
-          cuda = "cuda-11.8";
-          host = "gcc-12";
-        };
-        include = [ "csrc" ];
-        units = {
-          driver = "clang";
-          namespace = "none";
-          framework = false;
-          flags = [
-            "-DCUDA_KERNEL"
-            "-DUSE_CUDA=1"
-            "-DONNX_NAMESPACE=onnx_c2"
-            "-DENABLE_FP8"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-D__CUDACC_VER_MAJOR__=11"
-            "-D__CUDACC_VER_MINOR__=8"
-            "-std=c++17"
-            "--no-cuda-include-ptx=all"
-          ];
-          split = split1;
-          sources = [ "csrc/img2gray.cu" ];
-        };
       }
       {
         system = "x86_64-linux";
@@ -129,10 +74,58 @@ let
         units = units4;
       }
       {
+        system = "x86_64-linux";
+        toolchain = toolchain26;
+        include = [ "csrc" ];
+        units = units5;
+      }
+      {
         system = "aarch64-linux";
-        toolchain = toolchain20;
+        toolchain = toolchain25;
+        include = [ "csrc" ];
+        units = units4;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain26;
+        include = [ "csrc" ];
+        units = units5;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain27;
+        include = [ "csrc" ];
+        units = units1;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain27;
         include = [ "csrc" ];
         units = units2;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain23;
+        include = [ "csrc" ];
+        units = units1;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain28;
+        include = [ "csrc" ];
+        units = units3;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain29;
+        include = [ "csrc" ];
+        units = units4;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain30;
+        include = [ "csrc" ];
+        units = units5;
       }
       {
         system = "aarch64-linux";
@@ -142,25 +135,38 @@ let
       }
       {
         system = "aarch64-linux";
-        toolchain = toolchain19;
-        include = [ "csrc" ];
-        units = units1;
-      }
-      {
-        system = "aarch64-linux";
         toolchain = toolchain24;
         include = [ "csrc" ];
         units = units3;
       }
       {
         system = "aarch64-linux";
-        toolchain = toolchain25;
+        toolchain = toolchain28;
+        include = [ "csrc" ];
+        units = units3;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain29;
         include = [ "csrc" ];
         units = units4;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain30;
+        include = [ "csrc" ];
+        units = units5;
       }
     ];
   };
   variant = kernelBuilder.torchExtension kernel;
+  toolchain1 = {
+    clang = "clang-19";
+    cuda = "cuda-12.4";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.6.0";
+  };
   id1 = {
     prefix = "_img2gray_cuda";
     salt = "c4d646250ac8fdde";
@@ -188,6 +194,7 @@ let
           "-DUSE_DISTRIBUTED"
           "-DUSE_RPC"
           "-DUSE_TENSORPIPE"
+          "-D_GLIBCXX_USE_CXX11_ABI=0"
           "-O3"
           "-DNDEBUG"
           "-std=gnu++17"
@@ -199,16 +206,6 @@ let
     ];
     shared = [ ];
   };
-  component2 = {
-    name = "img2gray";
-    include = [ "csrc" ];
-    units = [ ];
-    shared = [ 0 ];
-  };
-  components1 = [
-    component1
-    component2
-  ];
   libraries1 = [
     "-Wl,--no-as-needed"
     "-lc10"
@@ -258,15 +255,53 @@ let
       archs = archs1;
     };
   };
+  component2 = {
+    name = "torch";
+    include = [ "csrc" ];
+    units = [
+      {
+        driver = "g++";
+        namespace = "linked";
+        framework = true;
+        flags = [
+          "-DCUDA_KERNEL"
+          "-DPy_LIMITED_API=3"
+          "-DUSE_C10D_GLOO"
+          "-DUSE_C10D_NCCL"
+          "-DUSE_CUDA=1"
+          "-DUSE_DISTRIBUTED"
+          "-DUSE_RPC"
+          "-DUSE_TENSORPIPE"
+          "-O3"
+          "-DNDEBUG"
+          "-std=gnu++17"
+          "-fPIC"
+          "-fno-gnu-unique"
+        ];
+        sources = [ "torch-ext/torch_binding.cpp" ];
+      }
+    ];
+    shared = [ ];
+  };
   component3 = {
     name = "img2gray";
     include = [ "csrc" ];
     units = [ ];
-    shared = [ 1 ];
+    shared = [ 2 ];
+  };
+  components1 = [
+    component2
+    component3
+  ];
+  component4 = {
+    name = "img2gray";
+    include = [ "csrc" ];
+    units = [ ];
+    shared = [ 3 ];
   };
   components2 = [
-    component1
-    component3
+    component2
+    component4
   ];
   archs2 = [
     "7.0"
@@ -305,7 +340,7 @@ let
       archs = archs2;
     };
   };
-  component4 = {
+  component5 = {
     name = "torch";
     include = [ "csrc" ];
     units = [
@@ -335,20 +370,20 @@ let
     shared = [ ];
   };
   components3 = [
+    component5
     component4
-    component3
   ];
-  toolchain1 = {
+  toolchain2 = {
     cuda = "cuda-13.0";
     host = "gcc-12";
     python = "python-3.11";
     torch = "torch-2.11.0";
   };
-  component5 = {
+  component6 = {
     name = "img2gray";
     include = [ "csrc" ];
     units = [ ];
-    shared = [ 2 ];
+    shared = [ 4 ];
   };
   archs3 = [
     "7.5"
@@ -386,13 +421,13 @@ let
       archs = archs3;
     };
   };
-  toolchain2 = {
+  toolchain3 = {
     cuda = "cuda-13.0";
     host = "gcc-12";
     python = "python-3.11";
     torch = "torch-2.12.1";
   };
-  component6 = {
+  component7 = {
     name = "torch";
     include = [ "csrc" ];
     units = [
@@ -422,136 +457,46 @@ let
     shared = [ ];
   };
   components4 = [
+    component7
     component6
-    component5
   ];
-  toolchain3 = {
+  toolchain4 = {
     cuda = "cuda-13.0";
     host = "gcc-12";
     python = "python-3.11";
     torch = "torch-2.13.0";
   };
-  toolchain4 = {
+  toolchain5 = {
     cuda = "cuda-13.0";
     host = "gcc-12";
     python = "python-3.11";
     torch = "torch-2.14.1";
   };
-  toolchain5 = {
+  toolchain6 = {
     cuda = "cuda-13.2";
     host = "gcc-12";
     python = "python-3.11";
     torch = "torch-2.15.0";
   };
-  component7 = {
-    name = "img2gray";
-    include = [ "csrc" ];
-    units = [ ];
-    shared = [ 4 ];
-  };
-  components5 = [
-    component6
-    component7
-  ];
-  toolchain6 = {
-    clang = "clang-22";
-    cuda = "cuda-12.8";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.7.0-cu128";
-  };
-  toolchain7 = {
-    clang = "clang-22";
-    cuda = "cuda-12.9";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.8.0-cu129";
-  };
   component8 = {
     name = "img2gray";
     include = [ "csrc" ];
     units = [ ];
-    shared = [ 7 ];
+    shared = [ 6 ];
   };
-  toolchain8 = {
+  components5 = [
+    component7
+    component8
+  ];
+  toolchain7 = {
     clang = "clang-19";
-    cuda = "cuda-12.6";
+    cuda = "cuda-11.8";
     host = "gcc-12";
     python = "python-3.11";
-    torch = "torch-2.9.0-cu126";
+    torch = "torch-2.6.0-cu118";
   };
   components6 = [
-    component4
     component2
-  ];
-  toolchain9 = {
-    clang = "clang-22";
-    cuda = "cuda-12.9";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.9.0-cu129";
-  };
-  toolchain10 = {
-    cuda = "cuda-13.0";
-    host = "gcc-toolset-14";
-    python = "python-3.11";
-    torch = "torch-2.9.0-cu130";
-  };
-  components7 = [
-    component4
-    {
-      name = "img2gray";
-      include = [ "csrc" ];
-      units = [ ];
-      shared = [ 8 ];
-    }
-  ];
-  toolchain11 = {
-    clang = "clang-19";
-    cuda = "cuda-12.6";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.10.0-cu126";
-  };
-  toolchain12 = {
-    cuda = "cuda-13.0";
-    host = "gcc-toolset-14";
-    python = "python-3.11";
-    torch = "torch-2.10.0-cu130";
-  };
-  toolchain13 = {
-    clang = "clang-19";
-    cuda = "cuda-12.6";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.11.0-cu126";
-  };
-  toolchain14 = {
-    clang = "clang-22";
-    cuda = "cuda-12.8";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.11.0-cu128";
-  };
-  toolchain15 = {
-    clang = "clang-19";
-    cuda = "cuda-12.6";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.12.0-cu126";
-  };
-  components8 = [
-    component6
-    component2
-  ];
-  toolchain16 = {
-    cuda = "cuda-13.2";
-    host = "gcc-toolset-14";
-    python = "python-3.11";
-    torch = "torch-2.12.0-cu132";
-  };
-  components9 = [
-    component6
     {
       name = "img2gray";
       include = [ "csrc" ];
@@ -559,47 +504,112 @@ let
       shared = [ 9 ];
     }
   ];
-  toolchain17 = {
+  toolchain8 = {
     clang = "clang-19";
     cuda = "cuda-12.6";
     host = "gcc-12";
     python = "python-3.11";
-    torch = "torch-2.13.0-cu126";
+    torch = "torch-2.6.0-cu126";
   };
-  toolchain18 = {
-    cuda = "cuda-13.2";
-    host = "gcc-toolset-14";
+  toolchain9 = {
+    clang = "clang-22";
+    cuda = "cuda-12.8";
+    host = "gcc-12";
     python = "python-3.11";
-    torch = "torch-2.13.0-cu132";
+    torch = "torch-2.7.0-cu128";
+  };
+  toolchain10 = {
+    clang = "clang-22";
+    cuda = "cuda-12.9";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.8.0-cu129";
   };
   component9 = {
     name = "img2gray";
     include = [ "csrc" ];
     units = [ ];
-    shared = [ 10 ];
-  };
-  component10 = {
-    name = "img2gray";
-    include = [ "csrc" ];
-    units = [ ];
     shared = [ 11 ];
   };
-  component11 = {
-    name = "img2gray";
-    include = [ "csrc" ];
-    units = [ ];
-    shared = [ 12 ];
+  toolchain11 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.9.0-cu126";
+  };
+  components7 = [
+    component5
+    component3
+  ];
+  toolchain12 = {
+    clang = "clang-22";
+    cuda = "cuda-12.9";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.9.0-cu129";
+  };
+  toolchain13 = {
+    cuda = "cuda-13.0";
+    host = "gcc-toolset-14";
+    python = "python-3.11";
+    torch = "torch-2.9.0-cu130";
+  };
+  components8 = [
+    component5
+    {
+      name = "img2gray";
+      include = [ "csrc" ];
+      units = [ ];
+      shared = [ 12 ];
+    }
+  ];
+  toolchain14 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.10.0-cu126";
+  };
+  toolchain15 = {
+    cuda = "cuda-13.0";
+    host = "gcc-toolset-14";
+    python = "python-3.11";
+    torch = "torch-2.10.0-cu130";
+  };
+  toolchain16 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.11.0-cu126";
+  };
+  toolchain17 = {
+    clang = "clang-22";
+    cuda = "cuda-12.8";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.11.0-cu128";
+  };
+  toolchain18 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.12.0-cu126";
+  };
+  components9 = [
+    component7
+    component3
+  ];
+  toolchain19 = {
+    cuda = "cuda-13.2";
+    host = "gcc-toolset-14";
+    python = "python-3.11";
+    torch = "torch-2.12.0-cu132";
   };
   components10 = [
-    component4
-    component11
-  ];
-  components11 = [
-    component4
-    component9
-  ];
-  components12 = [
-    component4
+    component7
     {
       name = "img2gray";
       include = [ "csrc" ];
@@ -607,22 +617,74 @@ let
       shared = [ 13 ];
     }
   ];
+  toolchain20 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.13.0-cu126";
+  };
+  toolchain21 = {
+    cuda = "cuda-13.2";
+    host = "gcc-toolset-14";
+    python = "python-3.11";
+    torch = "torch-2.13.0-cu132";
+  };
+  component10 = {
+    name = "img2gray";
+    include = [ "csrc" ];
+    units = [ ];
+    shared = [ 14 ];
+  };
+  components11 = [
+    component2
+    component10
+  ];
+  component11 = {
+    name = "img2gray";
+    include = [ "csrc" ];
+    units = [ ];
+    shared = [ 15 ];
+  };
+  component12 = {
+    name = "img2gray";
+    include = [ "csrc" ];
+    units = [ ];
+    shared = [ 16 ];
+  };
+  components12 = [
+    component5
+    component10
+  ];
   components13 = [
-    component6
+    component5
     component11
   ];
   components14 = [
-    component6
+    component5
     {
       name = "img2gray";
       include = [ "csrc" ];
       units = [ ];
-      shared = [ 14 ];
+      shared = [ 17 ];
     }
   ];
-  toolchain19 = {
+  components15 = [
+    component7
+    component10
+  ];
+  components16 = [
+    component7
+    {
+      name = "img2gray";
+      include = [ "csrc" ];
+      units = [ ];
+      shared = [ 18 ];
+    }
+  ];
+  toolchain22 = {
     clang = "clang-19";
-    cuda = "cuda-12.6";
+    cuda = "cuda-12.4";
     host = "gcc-12";
   };
   arch1 = {
@@ -677,6 +739,7 @@ let
     flags = [
       "-DCUDA_KERNEL"
       "-DUSE_CUDA=1"
+      "-D_GLIBCXX_USE_CXX11_ABI=0"
       "-DONNX_NAMESPACE=onnx_c2"
       "-DENABLE_FP8"
       "-O3"
@@ -684,49 +747,44 @@ let
       "-fPIC"
       "-Wno-unknown-cuda-version"
       "-Wno-unknown-warning-option"
-      "-D__CUDACC_VER_MAJOR__=12"
-      "-D__CUDACC_VER_MINOR__=6"
       "-std=c++17"
       "--no-cuda-include-ptx=all"
     ];
     split = split1;
     sources = [ "csrc/img2gray.cu" ];
   };
-  toolchain20 = {
+  flags1 = [
+    "-DCUDA_KERNEL"
+    "-DUSE_CUDA=1"
+    "-DONNX_NAMESPACE=onnx_c2"
+    "-DENABLE_FP8"
+    "-O3"
+    "-DNDEBUG"
+    "-fPIC"
+    "-Wno-unknown-cuda-version"
+    "-Wno-unknown-warning-option"
+    "-std=c++17"
+    "--no-cuda-include-ptx=all"
+  ];
+  units2 = {
+    driver = "clang";
+    namespace = "none";
+    framework = false;
+    flags = flags1;
+    split = split1;
+    sources = [ "csrc/img2gray.cu" ];
+  };
+  toolchain23 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+  };
+  toolchain24 = {
     clang = "clang-22";
     cuda = "cuda-12.8";
     host = "gcc-12";
   };
-  split2 = {
-    archs = [
-      arch1
-      arch2
-      arch3
-      arch4
-      arch5
-      arch6
-      arch7
-      {
-        sm = "90";
-        flags = [ "--cuda-gpu-arch=sm_90" ];
-      }
-      {
-        sm = "100";
-        flags = [ "--cuda-gpu-arch=sm_100" ];
-      }
-      {
-        sm = "101";
-        flags = [ "--cuda-gpu-arch=sm_101" ];
-      }
-      {
-        sm = "120";
-        flags = [ "--cuda-gpu-arch=sm_120" ];
-        ptx = [ "--cuda-include-ptx=sm_120" ];
-      }
-    ];
-    host = "70";
-  };
-  units2 = {
+  units3 = {
     driver = "clang";
     namespace = "none";
     framework = false;
@@ -749,11 +807,11 @@ let
     split = split2;
     sources = [ "csrc/img2gray.cu" ];
   };
-  toolchain21 = {
+  toolchain25 = {
     cuda = "cuda-13.0";
     host = "gcc-12";
   };
-  split3 = {
+  split2 = {
     archs = [
       {
         sm = "75";
@@ -832,7 +890,7 @@ let
     ];
     host = "75";
   };
-  units3 = {
+  units4 = {
     driver = "nvcc";
     namespace = "none";
     framework = false;
@@ -851,14 +909,14 @@ let
       "-std=c++17"
       "-DENABLE_FP8"
     ];
-    split = split3;
+    split = split2;
     sources = [ "csrc/img2gray.cu" ];
   };
-  toolchain22 = {
+  toolchain26 = {
     cuda = "cuda-13.2";
     host = "gcc-12";
   };
-  units4 = {
+  units5 = {
     driver = "nvcc";
     namespace = "none";
     framework = false;
@@ -877,42 +935,24 @@ let
       "-std=c++20"
       "-DENABLE_FP8"
     ];
-    split = split3;
+    split = split2;
     sources = [ "csrc/img2gray.cu" ];
   };
-  toolchain23 = {
+  toolchain27 = {
+    clang = "clang-19";
+    cuda = "cuda-11.8";
+    host = "gcc-12";
+  };
+  toolchain28 = {
     clang = "clang-22";
     cuda = "cuda-12.9";
     host = "gcc-12";
   };
-  units5 = {
-    driver = "clang";
-    namespace = "none";
-    framework = false;
-    flags = [
-      "-DCUDA_KERNEL"
-      "-DUSE_CUDA=1"
-      "-DONNX_NAMESPACE=onnx_c2"
-      "-DENABLE_FP8"
-      "-O3"
-      "-DNDEBUG"
-      "-fPIC"
-      "-Wno-unknown-cuda-version"
-      "-Wno-unknown-warning-option"
-      "-D__CUDACC_VER_MAJOR__=12"
-      "-D__CUDACC_VER_MINOR__=9"
-      "-DCUTLASS_GRID_CONSTANT=__grid_constant__"
-      "-std=c++17"
-      "--no-cuda-include-ptx=all"
-    ];
-    split = split2;
-    sources = [ "csrc/img2gray.cu" ];
-  };
-  toolchain24 = {
+  toolchain29 = {
     cuda = "cuda-13.0";
     host = "gcc-toolset-14";
   };
-  toolchain25 = {
+  toolchain30 = {
     cuda = "cuda-13.2";
     host = "gcc-toolset-14";
   };
@@ -923,6 +963,42 @@ kernelBuilder.kernel {
     repo-id = "kernel-builder/img2gray";
   };
   variants = [
+    (variant {
+      variant = "torch26-cxx98-cu124-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain1;
+      id = id1;
+      components = [
+        component1
+        {
+          name = "img2gray";
+          include = [ "csrc" ];
+          units = [ ];
+          shared = [ 0 ];
+        }
+      ];
+      link = link1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch26-cxx11-cu124-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain1;
+      id = id1;
+      components = [
+        component2
+        {
+          name = "img2gray";
+          include = [ "csrc" ];
+          units = [ ];
+          shared = [ 1 ];
+        }
+      ];
+      link = link1;
+      metadata = metadata1;
+    })
     (variant {
       variant = "torch27-cxx11-cu126-x86_64-linux";
       system = "x86_64-linux";
@@ -991,11 +1067,11 @@ kernelBuilder.kernel {
       variant = "torch211-cxx11-cu130-x86_64-linux";
       system = "x86_64-linux";
       bundle = true;
-      toolchain = toolchain1;
+      toolchain = toolchain2;
       id = id1;
       components = [
-        component4
         component5
+        component6
       ];
       link = link3;
       metadata = metadata3;
@@ -1004,7 +1080,7 @@ kernelBuilder.kernel {
       variant = "torch212-cxx11-cu130-x86_64-linux";
       system = "x86_64-linux";
       bundle = true;
-      toolchain = toolchain2;
+      toolchain = toolchain3;
       id = id1;
       components = components4;
       link = link3;
@@ -1014,7 +1090,7 @@ kernelBuilder.kernel {
       variant = "torch213-cxx11-cu130-x86_64-linux";
       system = "x86_64-linux";
       bundle = true;
-      toolchain = toolchain3;
+      toolchain = toolchain4;
       id = id1;
       components = components4;
       link = link3;
@@ -1024,7 +1100,7 @@ kernelBuilder.kernel {
       variant = "torch214-cxx11-cu130-x86_64-linux";
       system = "x86_64-linux";
       bundle = true;
-      toolchain = toolchain4;
+      toolchain = toolchain5;
       id = id1;
       components = components4;
       link = link3;
@@ -1034,71 +1110,10 @@ kernelBuilder.kernel {
       variant = "torch215-cxx11-cu132-x86_64-linux";
       system = "x86_64-linux";
       bundle = true;
-      toolchain = toolchain5;
+      toolchain = toolchain6;
       id = id1;
       components = [
-        component6
-        {
-          name = "img2gray";
-          include = [ "csrc" ];
-          units = [ ];
-          shared = [ 3 ];
-        }
-      ];
-      link = link3;
-      metadata = metadata3;
-    })
-    (variant {
-      variant = "torch211-cxx11-cu130-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = true;
-      toolchain = toolchain1;
-      id = id1;
-      components = [
-        component4
         component7
-      ];
-      link = link3;
-      metadata = metadata3;
-    })
-    (variant {
-      variant = "torch212-cxx11-cu130-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = true;
-      toolchain = toolchain2;
-      id = id1;
-      components = components5;
-      link = link3;
-      metadata = metadata3;
-    })
-    (variant {
-      variant = "torch213-cxx11-cu130-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = true;
-      toolchain = toolchain3;
-      id = id1;
-      components = components5;
-      link = link3;
-      metadata = metadata3;
-    })
-    (variant {
-      variant = "torch214-cxx11-cu130-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = true;
-      toolchain = toolchain4;
-      id = id1;
-      components = components5;
-      link = link3;
-      metadata = metadata3;
-    })
-    (variant {
-      variant = "torch215-cxx11-cu132-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = true;
-      toolchain = toolchain5;
-      id = id1;
-      components = [
-        component6
         {
           name = "img2gray";
           include = [ "csrc" ];
@@ -1108,6 +1123,123 @@ kernelBuilder.kernel {
       ];
       link = link3;
       metadata = metadata3;
+    })
+    (variant {
+      variant = "torch211-cxx11-cu130-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain2;
+      id = id1;
+      components = [
+        component5
+        component8
+      ];
+      link = link3;
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch212-cxx11-cu130-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain3;
+      id = id1;
+      components = components5;
+      link = link3;
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch213-cxx11-cu130-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain4;
+      id = id1;
+      components = components5;
+      link = link3;
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch214-cxx11-cu130-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain5;
+      id = id1;
+      components = components5;
+      link = link3;
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch215-cxx11-cu132-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain6;
+      id = id1;
+      components = [
+        component7
+        {
+          name = "img2gray";
+          include = [ "csrc" ];
+          units = [ ];
+          shared = [ 7 ];
+        }
+      ];
+      link = link3;
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch26-cxx98-cu118-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain7;
+      id = id1;
+      components = [
+        component1
+        {
+          name = "img2gray";
+          include = [ "csrc" ];
+          units = [ ];
+          shared = [ 8 ];
+        }
+      ];
+      link = link1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch26-cxx11-cu118-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain7;
+      id = id1;
+      components = components6;
+      link = link1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch26-cxx98-cu126-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain8;
+      id = id1;
+      components = [
+        component1
+        {
+          name = "img2gray";
+          include = [ "csrc" ];
+          units = [ ];
+          shared = [ 10 ];
+        }
+      ];
+      link = link1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch26-cxx11-cu126-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain8;
+      id = id1;
+      components = components1;
+      link = link1;
+      metadata = metadata1;
     })
     (variant {
       variant = "torch27-cxx11-cu118-x86_64-linux";
@@ -1121,15 +1253,7 @@ kernelBuilder.kernel {
         torch = "torch-2.7.0-cu118";
       };
       id = id1;
-      components = [
-        component1
-        {
-          name = "img2gray";
-          include = [ "csrc" ];
-          units = [ ];
-          shared = [ 6 ];
-        }
-      ];
+      components = components6;
       link = link1;
       metadata = metadata1;
     })
@@ -1137,7 +1261,7 @@ kernelBuilder.kernel {
       variant = "torch27-cxx11-cu128-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain6;
+      toolchain = toolchain9;
       id = id1;
       components = components2;
       link = link2;
@@ -1163,11 +1287,11 @@ kernelBuilder.kernel {
       variant = "torch28-cxx11-cu129-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain7;
+      toolchain = toolchain10;
       id = id1;
       components = [
-        component1
-        component8
+        component2
+        component9
       ];
       link = link2;
       metadata = metadata2;
@@ -1176,9 +1300,9 @@ kernelBuilder.kernel {
       variant = "torch29-cxx11-cu126-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain8;
+      toolchain = toolchain11;
       id = id1;
-      components = components6;
+      components = components7;
       link = link1;
       metadata = metadata1;
     })
@@ -1186,11 +1310,11 @@ kernelBuilder.kernel {
       variant = "torch29-cxx11-cu129-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain9;
+      toolchain = toolchain12;
       id = id1;
       components = [
-        component4
-        component8
+        component5
+        component9
       ];
       link = link2;
       metadata = metadata2;
@@ -1199,9 +1323,9 @@ kernelBuilder.kernel {
       variant = "torch29-cxx11-cu130-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain10;
+      toolchain = toolchain13;
       id = id1;
-      components = components7;
+      components = components8;
       link = link3;
       metadata = metadata3;
     })
@@ -1209,9 +1333,9 @@ kernelBuilder.kernel {
       variant = "torch210-cxx11-cu126-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain11;
+      toolchain = toolchain14;
       id = id1;
-      components = components6;
+      components = components7;
       link = link1;
       metadata = metadata1;
     })
@@ -1219,9 +1343,9 @@ kernelBuilder.kernel {
       variant = "torch210-cxx11-cu130-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain12;
+      toolchain = toolchain15;
       id = id1;
-      components = components7;
+      components = components8;
       link = link3;
       metadata = metadata3;
     })
@@ -1229,9 +1353,9 @@ kernelBuilder.kernel {
       variant = "torch211-cxx11-cu126-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain13;
+      toolchain = toolchain16;
       id = id1;
-      components = components6;
+      components = components7;
       link = link1;
       metadata = metadata1;
     })
@@ -1239,7 +1363,7 @@ kernelBuilder.kernel {
       variant = "torch211-cxx11-cu128-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain14;
+      toolchain = toolchain17;
       id = id1;
       components = components3;
       link = link2;
@@ -1249,9 +1373,9 @@ kernelBuilder.kernel {
       variant = "torch212-cxx11-cu126-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain15;
+      toolchain = toolchain18;
       id = id1;
-      components = components8;
+      components = components9;
       link = link1;
       metadata = metadata1;
     })
@@ -1259,9 +1383,9 @@ kernelBuilder.kernel {
       variant = "torch212-cxx11-cu132-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain16;
+      toolchain = toolchain19;
       id = id1;
-      components = components9;
+      components = components10;
       link = link3;
       metadata = metadata3;
     })
@@ -1269,9 +1393,9 @@ kernelBuilder.kernel {
       variant = "torch213-cxx11-cu126-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain17;
+      toolchain = toolchain20;
       id = id1;
-      components = components8;
+      components = components9;
       link = link1;
       metadata = metadata1;
     })
@@ -1279,21 +1403,47 @@ kernelBuilder.kernel {
       variant = "torch213-cxx11-cu132-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain18;
+      toolchain = toolchain21;
       id = id1;
-      components = components9;
+      components = components10;
       link = link3;
       metadata = metadata3;
+    })
+    (variant {
+      variant = "torch26-cxx11-cu126-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain8;
+      id = id1;
+      components = components11;
+      link = link1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch27-cxx11-cu126-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = {
+        clang = "clang-19";
+        cuda = "cuda-12.6";
+        host = "gcc-12";
+        python = "python-3.11";
+        torch = "torch-2.7.0-cu126";
+      };
+      id = id1;
+      components = components11;
+      link = link1;
+      metadata = metadata1;
     })
     (variant {
       variant = "torch27-cxx11-cu128-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain6;
+      toolchain = toolchain9;
       id = id1;
       components = [
-        component1
-        component9
+        component2
+        component11
       ];
       link = link2;
       metadata = metadata2;
@@ -1302,11 +1452,11 @@ kernelBuilder.kernel {
       variant = "torch28-cxx11-cu129-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain7;
+      toolchain = toolchain10;
       id = id1;
       components = [
-        component1
-        component10
+        component2
+        component12
       ];
       link = link2;
       metadata = metadata2;
@@ -1315,9 +1465,9 @@ kernelBuilder.kernel {
       variant = "torch29-cxx11-cu126-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain8;
+      toolchain = toolchain11;
       id = id1;
-      components = components10;
+      components = components12;
       link = link1;
       metadata = metadata1;
     })
@@ -1333,7 +1483,7 @@ kernelBuilder.kernel {
         torch = "torch-2.9.0-cu128";
       };
       id = id1;
-      components = components11;
+      components = components13;
       link = link2;
       metadata = metadata2;
     })
@@ -1341,11 +1491,11 @@ kernelBuilder.kernel {
       variant = "torch29-cxx11-cu129-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain9;
+      toolchain = toolchain12;
       id = id1;
       components = [
-        component4
-        component10
+        component5
+        component12
       ];
       link = link2;
       metadata = metadata2;
@@ -1354,9 +1504,9 @@ kernelBuilder.kernel {
       variant = "torch29-cxx11-cu130-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain10;
+      toolchain = toolchain13;
       id = id1;
-      components = components12;
+      components = components14;
       link = link3;
       metadata = metadata3;
     })
@@ -1364,9 +1514,9 @@ kernelBuilder.kernel {
       variant = "torch210-cxx11-cu126-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain11;
+      toolchain = toolchain14;
       id = id1;
-      components = components10;
+      components = components12;
       link = link1;
       metadata = metadata1;
     })
@@ -1382,7 +1532,7 @@ kernelBuilder.kernel {
         torch = "torch-2.10.0-cu128";
       };
       id = id1;
-      components = components11;
+      components = components13;
       link = link2;
       metadata = metadata2;
     })
@@ -1390,9 +1540,9 @@ kernelBuilder.kernel {
       variant = "torch210-cxx11-cu130-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain12;
+      toolchain = toolchain15;
       id = id1;
-      components = components12;
+      components = components14;
       link = link3;
       metadata = metadata3;
     })
@@ -1400,9 +1550,9 @@ kernelBuilder.kernel {
       variant = "torch211-cxx11-cu126-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain13;
+      toolchain = toolchain16;
       id = id1;
-      components = components10;
+      components = components12;
       link = link1;
       metadata = metadata1;
     })
@@ -1410,9 +1560,9 @@ kernelBuilder.kernel {
       variant = "torch211-cxx11-cu128-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain14;
+      toolchain = toolchain17;
       id = id1;
-      components = components11;
+      components = components13;
       link = link2;
       metadata = metadata2;
     })
@@ -1420,9 +1570,9 @@ kernelBuilder.kernel {
       variant = "torch212-cxx11-cu126-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain15;
+      toolchain = toolchain18;
       id = id1;
-      components = components13;
+      components = components15;
       link = link1;
       metadata = metadata1;
     })
@@ -1430,9 +1580,9 @@ kernelBuilder.kernel {
       variant = "torch212-cxx11-cu132-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain16;
+      toolchain = toolchain19;
       id = id1;
-      components = components14;
+      components = components16;
       link = link3;
       metadata = metadata3;
     })
@@ -1440,9 +1590,9 @@ kernelBuilder.kernel {
       variant = "torch213-cxx11-cu126-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain17;
+      toolchain = toolchain20;
       id = id1;
-      components = components13;
+      components = components15;
       link = link1;
       metadata = metadata1;
     })
@@ -1450,9 +1600,9 @@ kernelBuilder.kernel {
       variant = "torch213-cxx11-cu132-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain18;
+      toolchain = toolchain21;
       id = id1;
-      components = components14;
+      components = components16;
       link = link3;
       metadata = metadata3;
     })

@@ -59,47 +59,7 @@ let
     objects = [
       {
         system = "x86_64-linux";
-        toolchain = toolchain28;
-        include = [ "csrc" ];
-        units = units1;
-      }
-      {
-        system = "x86_64-linux";
-        toolchain = toolchain29;
-        include = [ "csrc" ];
-        units = units2;
-      }
-      {
-        system = "x86_64-linux";
-        toolchain = toolchain30;
-        include = [ "csrc" ];
-        units = units3;
-      }
-      {
-        system = "x86_64-linux";
-        toolchain = toolchain31;
-        include = [ "csrc" ];
-        units = units4;
-      }
-      {
-        system = "aarch64-linux";
-        toolchain = toolchain30;
-        include = [ "csrc" ];
-        units = units3;
-      }
-      {
-        system = "aarch64-linux";
-        toolchain = toolchain31;
-        include = [ "csrc" ];
-        units = units4;
-      }
-      {
-        system = "x86_64-linux";
-        toolchain = {
-          clang = "clang-19";
-          cuda = "cuda-11.8";
-          host = "gcc-12";
-        };
+        toolchain = toolchain32;
         include = [ "csrc" ];
         units = {
           driver = "clang";
@@ -134,43 +94,103 @@ let
         system = "x86_64-linux";
         toolchain = toolchain33;
         include = [ "csrc" ];
-        units = units3;
+        units = units2;
       }
       {
         system = "x86_64-linux";
         toolchain = toolchain34;
         include = [ "csrc" ];
+        units = units3;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain35;
+        include = [ "csrc" ];
         units = units4;
       }
       {
-        system = "aarch64-linux";
-        toolchain = toolchain29;
-        include = [ "csrc" ];
-        units = units2;
-      }
-      {
-        system = "aarch64-linux";
-        toolchain = toolchain32;
+        system = "x86_64-linux";
+        toolchain = toolchain36;
         include = [ "csrc" ];
         units = units5;
       }
       {
         system = "aarch64-linux";
-        toolchain = toolchain28;
+        toolchain = toolchain35;
+        include = [ "csrc" ];
+        units = units4;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain36;
+        include = [ "csrc" ];
+        units = units5;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain37;
         include = [ "csrc" ];
         units = units1;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain37;
+        include = [ "csrc" ];
+        units = units2;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain33;
+        include = [ "csrc" ];
+        units = units1;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain38;
+        include = [ "csrc" ];
+        units = units3;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain39;
+        include = [ "csrc" ];
+        units = units4;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain40;
+        include = [ "csrc" ];
+        units = units5;
       }
       {
         system = "aarch64-linux";
         toolchain = toolchain33;
         include = [ "csrc" ];
-        units = units3;
+        units = units2;
       }
       {
         system = "aarch64-linux";
         toolchain = toolchain34;
         include = [ "csrc" ];
+        units = units3;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain38;
+        include = [ "csrc" ];
+        units = units3;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain39;
+        include = [ "csrc" ];
         units = units4;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain40;
+        include = [ "csrc" ];
+        units = units5;
       }
     ];
   };
@@ -178,7 +198,7 @@ let
   toolchain1 = {
     host = "gcc-12";
     python = "python-3.11";
-    torch = "torch-2.7.1";
+    torch = "torch-2.6.0";
   };
   id1 = {
     prefix = "_relu_cpu";
@@ -197,44 +217,12 @@ let
     "-DUSE_DISTRIBUTED"
     "-DUSE_RPC"
     "-DUSE_TENSORPIPE"
+    "-D_GLIBCXX_USE_CXX11_ABI=0"
     "-O3"
     "-DNDEBUG"
     "-std=gnu++17"
     "-fPIC"
     "-fno-gnu-unique"
-  ];
-  components1 = [
-    {
-      name = "torch";
-      include = [ "csrc" ];
-      units = [
-        {
-          driver = "g++";
-          namespace = "linked";
-          framework = true;
-          flags = flags1;
-          sources = [ "torch-ext/torch_binding.cpp" ];
-        }
-      ];
-      shared = [ ];
-    }
-    {
-      name = "relu_cpu";
-      include = [
-        "torch-ext"
-        "csrc"
-      ];
-      units = [
-        {
-          driver = "g++";
-          namespace = "none";
-          framework = true;
-          flags = flags1;
-          sources = [ "csrc/relu_cpu.cpp" ];
-        }
-      ];
-      shared = [ ];
-    }
   ];
   policy1 = {
     CXXABI = "1.3.11";
@@ -269,6 +257,59 @@ let
       type = "cpu";
     };
   };
+  flags2 = [
+    "-DCPU_KERNEL"
+    "-DPy_LIMITED_API=3"
+    "-DUSE_C10D_GLOO"
+    "-DUSE_DISTRIBUTED"
+    "-DUSE_RPC"
+    "-DUSE_TENSORPIPE"
+    "-O3"
+    "-DNDEBUG"
+    "-std=gnu++17"
+    "-fPIC"
+    "-fno-gnu-unique"
+  ];
+  components1 = [
+    {
+      name = "torch";
+      include = [ "csrc" ];
+      units = [
+        {
+          driver = "g++";
+          namespace = "linked";
+          framework = true;
+          flags = flags2;
+          sources = [ "torch-ext/torch_binding.cpp" ];
+        }
+      ];
+      shared = [ ];
+    }
+    {
+      name = "relu_cpu";
+      include = [
+        "torch-ext"
+        "csrc"
+      ];
+      units = [
+        {
+          driver = "g++";
+          namespace = "none";
+          framework = true;
+          flags = flags2;
+          sources = [ "csrc/relu_cpu.cpp" ];
+        }
+      ];
+      shared = [ ];
+    }
+  ];
+  toolchain2 = {
+    clang = "clang-19";
+    cuda = "cuda-12.4";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.6.0";
+  };
   id2 = {
     prefix = "_relu_cuda";
     salt = "4da5872d3d6384a8";
@@ -296,6 +337,7 @@ let
           "-DUSE_DISTRIBUTED"
           "-DUSE_RPC"
           "-DUSE_TENSORPIPE"
+          "-D_GLIBCXX_USE_CXX11_ABI=0"
           "-O3"
           "-DNDEBUG"
           "-std=gnu++17"
@@ -307,16 +349,6 @@ let
     ];
     shared = [ ];
   };
-  component2 = {
-    name = "relu_cuda";
-    include = [ "csrc" ];
-    units = [ ];
-    shared = [ 0 ];
-  };
-  components2 = [
-    component1
-    component2
-  ];
   libraries1 = [
     "-Wl,--no-as-needed"
     "-lc10"
@@ -360,20 +392,63 @@ let
       archs = archs1;
     };
   };
-  toolchain2 = {
+  component2 = {
+    name = "torch";
+    include = [ "csrc" ];
+    units = [
+      {
+        driver = "g++";
+        namespace = "linked";
+        framework = true;
+        flags = [
+          "-DCUDA_KERNEL"
+          "-DPy_LIMITED_API=3"
+          "-DUSE_C10D_GLOO"
+          "-DUSE_C10D_NCCL"
+          "-DUSE_CUDA=1"
+          "-DUSE_DISTRIBUTED"
+          "-DUSE_RPC"
+          "-DUSE_TENSORPIPE"
+          "-O3"
+          "-DNDEBUG"
+          "-std=gnu++17"
+          "-fPIC"
+          "-fno-gnu-unique"
+        ];
+        sources = [ "torch-ext/torch_binding.cpp" ];
+      }
+    ];
+    shared = [ ];
+  };
+  toolchain3 = {
     host = "gcc-12";
     python = "python-3.11";
-    torch = "torch-2.8.0";
+    torch = "torch-2.7.1";
   };
   component3 = {
     name = "relu_cuda";
     include = [ "csrc" ];
     units = [ ];
-    shared = [ 1 ];
+    shared = [ 2 ];
+  };
+  components2 = [
+    component2
+    component3
+  ];
+  toolchain4 = {
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.8.0";
+  };
+  component4 = {
+    name = "relu_cuda";
+    include = [ "csrc" ];
+    units = [ ];
+    shared = [ 3 ];
   };
   components3 = [
-    component1
-    component3
+    component2
+    component4
   ];
   archs2 = [
     "7.0"
@@ -412,12 +487,12 @@ let
       archs = archs2;
     };
   };
-  toolchain3 = {
+  toolchain5 = {
     host = "gcc-12";
     python = "python-3.11";
     torch = "torch-2.9.1";
   };
-  component4 = {
+  component5 = {
     name = "torch";
     include = [ "csrc" ];
     units = [
@@ -447,30 +522,30 @@ let
     shared = [ ];
   };
   components4 = [
+    component5
     component4
-    component3
   ];
-  toolchain4 = {
+  toolchain6 = {
     host = "gcc-12";
     python = "python-3.11";
     torch = "torch-2.10.0";
   };
-  toolchain5 = {
+  toolchain7 = {
     host = "gcc-12";
     python = "python-3.11";
     torch = "torch-2.11.0";
   };
-  toolchain6 = {
+  toolchain8 = {
     cuda = "cuda-13.0";
     host = "gcc-12";
     python = "python-3.11";
     torch = "torch-2.11.0";
   };
-  component5 = {
+  component6 = {
     name = "relu_cuda";
     include = [ "csrc" ];
     units = [ ];
-    shared = [ 2 ];
+    shared = [ 4 ];
   };
   archs3 = [
     "7.5"
@@ -508,12 +583,12 @@ let
       archs = archs3;
     };
   };
-  toolchain7 = {
+  toolchain9 = {
     host = "gcc-12";
     python = "python-3.11";
     torch = "torch-2.12.1";
   };
-  flags2 = [
+  flags3 = [
     "-DCPU_KERNEL"
     "-DPy_LIMITED_API=3"
     "-DUSE_C10D_GLOO"
@@ -535,7 +610,7 @@ let
           driver = "g++";
           namespace = "linked";
           framework = true;
-          flags = flags2;
+          flags = flags3;
           sources = [ "torch-ext/torch_binding.cpp" ];
         }
       ];
@@ -552,20 +627,20 @@ let
           driver = "g++";
           namespace = "none";
           framework = true;
-          flags = flags2;
+          flags = flags3;
           sources = [ "csrc/relu_cpu.cpp" ];
         }
       ];
       shared = [ ];
     }
   ];
-  toolchain8 = {
+  toolchain10 = {
     cuda = "cuda-13.0";
     host = "gcc-12";
     python = "python-3.11";
     torch = "torch-2.12.1";
   };
-  component6 = {
+  component7 = {
     name = "torch";
     include = [ "csrc" ];
     units = [
@@ -595,53 +670,53 @@ let
     shared = [ ];
   };
   components6 = [
+    component7
     component6
-    component5
   ];
-  toolchain9 = {
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.13.0";
-  };
-  toolchain10 = {
-    cuda = "cuda-13.0";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.13.0";
-  };
   toolchain11 = {
     host = "gcc-12";
     python = "python-3.11";
-    torch = "torch-2.14.1";
+    torch = "torch-2.13.0";
   };
   toolchain12 = {
     cuda = "cuda-13.0";
     host = "gcc-12";
     python = "python-3.11";
-    torch = "torch-2.14.1";
+    torch = "torch-2.13.0";
   };
   toolchain13 = {
     host = "gcc-12";
     python = "python-3.11";
-    torch = "torch-2.15.0";
+    torch = "torch-2.14.1";
   };
   toolchain14 = {
+    cuda = "cuda-13.0";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.14.1";
+  };
+  toolchain15 = {
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.15.0";
+  };
+  toolchain16 = {
     cuda = "cuda-13.2";
     host = "gcc-12";
     python = "python-3.11";
     torch = "torch-2.15.0";
   };
-  component7 = {
+  component8 = {
     name = "relu_cuda";
     include = [ "csrc" ];
     units = [ ];
-    shared = [ 4 ];
+    shared = [ 6 ];
   };
   components7 = [
-    component6
     component7
+    component8
   ];
-  flags3 = [
+  flags4 = [
     "-DCPU_KERNEL"
     "-DPy_LIMITED_API=3"
     "-DUSE_C10D_GLOO"
@@ -663,7 +738,7 @@ let
           driver = "apple-clang++";
           namespace = "linked";
           framework = true;
-          flags = flags3;
+          flags = flags4;
           sources = [ "torch-ext/torch_binding.cpp" ];
         }
       ];
@@ -680,7 +755,7 @@ let
           driver = "apple-clang++";
           namespace = "none";
           framework = true;
-          flags = flags3;
+          flags = flags4;
           sources = [ "csrc/relu_cpu.cpp" ];
         }
       ];
@@ -703,7 +778,7 @@ let
     ];
     policy = { };
   };
-  flags4 = [
+  flags5 = [
     "-DCPU_KERNEL"
     "-DPy_LIMITED_API=3"
     "-DUSE_C10D_GLOO"
@@ -725,7 +800,7 @@ let
           driver = "apple-clang++";
           namespace = "linked";
           framework = true;
-          flags = flags4;
+          flags = flags5;
           sources = [ "torch-ext/torch_binding.cpp" ];
         }
       ];
@@ -742,112 +817,22 @@ let
           driver = "apple-clang++";
           namespace = "none";
           framework = true;
-          flags = flags4;
+          flags = flags5;
           sources = [ "csrc/relu_cpu.cpp" ];
         }
       ];
       shared = [ ];
     }
   ];
-  toolchain15 = {
-    clang = "clang-22";
-    cuda = "cuda-12.8";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.7.0-cu128";
-  };
-  toolchain16 = {
-    clang = "clang-22";
-    cuda = "cuda-12.9";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.8.0-cu129";
-  };
-  component8 = {
-    name = "relu_cuda";
-    include = [ "csrc" ];
-    units = [ ];
-    shared = [ 7 ];
-  };
   toolchain17 = {
     clang = "clang-19";
-    cuda = "cuda-12.6";
+    cuda = "cuda-11.8";
     host = "gcc-12";
     python = "python-3.11";
-    torch = "torch-2.9.0-cu126";
+    torch = "torch-2.6.0-cu118";
   };
   components10 = [
-    component4
     component2
-  ];
-  toolchain18 = {
-    clang = "clang-22";
-    cuda = "cuda-12.9";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.9.0-cu129";
-  };
-  toolchain19 = {
-    cuda = "cuda-13.0";
-    host = "gcc-toolset-14";
-    python = "python-3.11";
-    torch = "torch-2.9.0-cu130";
-  };
-  components11 = [
-    component4
-    {
-      name = "relu_cuda";
-      include = [ "csrc" ];
-      units = [ ];
-      shared = [ 8 ];
-    }
-  ];
-  toolchain20 = {
-    clang = "clang-19";
-    cuda = "cuda-12.6";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.10.0-cu126";
-  };
-  toolchain21 = {
-    cuda = "cuda-13.0";
-    host = "gcc-toolset-14";
-    python = "python-3.11";
-    torch = "torch-2.10.0-cu130";
-  };
-  toolchain22 = {
-    clang = "clang-19";
-    cuda = "cuda-12.6";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.11.0-cu126";
-  };
-  toolchain23 = {
-    clang = "clang-22";
-    cuda = "cuda-12.8";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.11.0-cu128";
-  };
-  toolchain24 = {
-    clang = "clang-19";
-    cuda = "cuda-12.6";
-    host = "gcc-12";
-    python = "python-3.11";
-    torch = "torch-2.12.0-cu126";
-  };
-  components12 = [
-    component6
-    component2
-  ];
-  toolchain25 = {
-    cuda = "cuda-13.2";
-    host = "gcc-toolset-14";
-    python = "python-3.11";
-    torch = "torch-2.12.0-cu132";
-  };
-  components13 = [
-    component6
     {
       name = "relu_cuda";
       include = [ "csrc" ];
@@ -855,47 +840,112 @@ let
       shared = [ 9 ];
     }
   ];
-  toolchain26 = {
+  toolchain18 = {
     clang = "clang-19";
     cuda = "cuda-12.6";
     host = "gcc-12";
     python = "python-3.11";
-    torch = "torch-2.13.0-cu126";
+    torch = "torch-2.6.0-cu126";
   };
-  toolchain27 = {
-    cuda = "cuda-13.2";
-    host = "gcc-toolset-14";
+  toolchain19 = {
+    clang = "clang-22";
+    cuda = "cuda-12.8";
+    host = "gcc-12";
     python = "python-3.11";
-    torch = "torch-2.13.0-cu132";
+    torch = "torch-2.7.0-cu128";
+  };
+  toolchain20 = {
+    clang = "clang-22";
+    cuda = "cuda-12.9";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.8.0-cu129";
   };
   component9 = {
     name = "relu_cuda";
     include = [ "csrc" ];
     units = [ ];
-    shared = [ 10 ];
-  };
-  component10 = {
-    name = "relu_cuda";
-    include = [ "csrc" ];
-    units = [ ];
     shared = [ 11 ];
   };
-  component11 = {
-    name = "relu_cuda";
-    include = [ "csrc" ];
-    units = [ ];
-    shared = [ 12 ];
+  toolchain21 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.9.0-cu126";
+  };
+  components11 = [
+    component5
+    component3
+  ];
+  toolchain22 = {
+    clang = "clang-22";
+    cuda = "cuda-12.9";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.9.0-cu129";
+  };
+  toolchain23 = {
+    cuda = "cuda-13.0";
+    host = "gcc-toolset-14";
+    python = "python-3.11";
+    torch = "torch-2.9.0-cu130";
+  };
+  components12 = [
+    component5
+    {
+      name = "relu_cuda";
+      include = [ "csrc" ];
+      units = [ ];
+      shared = [ 12 ];
+    }
+  ];
+  toolchain24 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.10.0-cu126";
+  };
+  toolchain25 = {
+    cuda = "cuda-13.0";
+    host = "gcc-toolset-14";
+    python = "python-3.11";
+    torch = "torch-2.10.0-cu130";
+  };
+  toolchain26 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.11.0-cu126";
+  };
+  toolchain27 = {
+    clang = "clang-22";
+    cuda = "cuda-12.8";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.11.0-cu128";
+  };
+  toolchain28 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.12.0-cu126";
+  };
+  components13 = [
+    component7
+    component3
+  ];
+  toolchain29 = {
+    cuda = "cuda-13.2";
+    host = "gcc-toolset-14";
+    python = "python-3.11";
+    torch = "torch-2.12.0-cu132";
   };
   components14 = [
-    component4
-    component11
-  ];
-  components15 = [
-    component4
-    component9
-  ];
-  components16 = [
-    component4
+    component7
     {
       name = "relu_cuda";
       include = [ "csrc" ];
@@ -903,22 +953,74 @@ let
       shared = [ 13 ];
     }
   ];
+  toolchain30 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+    python = "python-3.11";
+    torch = "torch-2.13.0-cu126";
+  };
+  toolchain31 = {
+    cuda = "cuda-13.2";
+    host = "gcc-toolset-14";
+    python = "python-3.11";
+    torch = "torch-2.13.0-cu132";
+  };
+  component10 = {
+    name = "relu_cuda";
+    include = [ "csrc" ];
+    units = [ ];
+    shared = [ 14 ];
+  };
+  components15 = [
+    component2
+    component10
+  ];
+  component11 = {
+    name = "relu_cuda";
+    include = [ "csrc" ];
+    units = [ ];
+    shared = [ 15 ];
+  };
+  component12 = {
+    name = "relu_cuda";
+    include = [ "csrc" ];
+    units = [ ];
+    shared = [ 16 ];
+  };
+  components16 = [
+    component5
+    component10
+  ];
   components17 = [
-    component6
+    component5
     component11
   ];
   components18 = [
-    component6
+    component5
     {
       name = "relu_cuda";
       include = [ "csrc" ];
       units = [ ];
-      shared = [ 14 ];
+      shared = [ 17 ];
     }
   ];
-  toolchain28 = {
+  components19 = [
+    component7
+    component10
+  ];
+  components20 = [
+    component7
+    {
+      name = "relu_cuda";
+      include = [ "csrc" ];
+      units = [ ];
+      shared = [ 18 ];
+    }
+  ];
+  toolchain32 = {
     clang = "clang-19";
-    cuda = "cuda-12.6";
+    cuda = "cuda-12.4";
     host = "gcc-12";
   };
   arch1 = {
@@ -973,6 +1075,7 @@ let
     flags = [
       "-DCUDA_KERNEL"
       "-DUSE_CUDA=1"
+      "-D_GLIBCXX_USE_CXX11_ABI=0"
       "-DONNX_NAMESPACE=onnx_c2"
       "-DENABLE_FP8"
       "-O3"
@@ -980,76 +1083,84 @@ let
       "-fPIC"
       "-Wno-unknown-cuda-version"
       "-Wno-unknown-warning-option"
-      "-D__CUDACC_VER_MAJOR__=12"
-      "-D__CUDACC_VER_MINOR__=6"
       "-std=c++17"
       "--no-cuda-include-ptx=all"
     ];
     split = split1;
     sources = [ "csrc/relu_cuda.cu" ];
   };
-  toolchain29 = {
-    clang = "clang-22";
-    cuda = "cuda-12.8";
-    host = "gcc-12";
-  };
-  split2 = {
-    archs = [
-      arch1
-      arch2
-      arch3
-      arch4
-      arch5
-      arch6
-      arch7
-      {
-        sm = "90";
-        flags = [ "--cuda-gpu-arch=sm_90" ];
-      }
-      {
-        sm = "100";
-        flags = [ "--cuda-gpu-arch=sm_100" ];
-      }
-      {
-        sm = "101";
-        flags = [ "--cuda-gpu-arch=sm_101" ];
-      }
-      {
-        sm = "120";
-        flags = [ "--cuda-gpu-arch=sm_120" ];
-        ptx = [ "--cuda-include-ptx=sm_120" ];
-      }
-    ];
-    host = "70";
-  };
+  flags6 = [
+    "-DCUDA_KERNEL"
+    "-DUSE_CUDA=1"
+    "-DONNX_NAMESPACE=onnx_c2"
+    "-DENABLE_FP8"
+    "-O3"
+    "-DNDEBUG"
+    "-fPIC"
+    "-Wno-unknown-cuda-version"
+    "-Wno-unknown-warning-option"
+    "-std=c++17"
+    "--no-cuda-include-ptx=all"
+  ];
   units2 = {
     driver = "clang";
     namespace = "none";
     framework = false;
-    flags = [
-      "-DCUDA_KERNEL"
-      "-DUSE_CUDA=1"
-      "-DONNX_NAMESPACE=onnx_c2"
-      "-DENABLE_FP8"
-      "-O3"
-      "-DNDEBUG"
-      "-fPIC"
-      "-Wno-unknown-cuda-version"
-      "-Wno-unknown-warning-option"
-      "-D__CUDACC_VER_MAJOR__=12"
-      "-D__CUDACC_VER_MINOR__=8"
-      "-DCUTLASS_GRID_CONSTANT=__grid_constant__"
-      "-std=c++17"
-      "--no-cuda-include-ptx=all"
-    ];
-    split = split2;
+    flags = flags6;
+    split = split1;
     sources = [ "csrc/relu_cuda.cu" ];
   };
-  toolchain30 = {
+  toolchain33 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+  };
+  toolchain34 = {
+    clang = "clang-22";
+    cuda = "cuda-12.8";
+    host = "gcc-12";
+  };
+  units3 = {
+    driver = "clang";
+    namespace = "none";
+    framework = false;
+    flags = flags6;
+    split = {
+      archs = [
+        arch1
+        arch2
+        arch3
+        arch4
+        arch5
+        arch6
+        arch7
+        {
+          sm = "90";
+          flags = [ "--cuda-gpu-arch=sm_90" ];
+        }
+        {
+          sm = "100";
+          flags = [ "--cuda-gpu-arch=sm_100" ];
+        }
+        {
+          sm = "101";
+          flags = [ "--cuda-gpu-arch=sm_101" ];
+        }
+        {
+          sm = "120";
+          flags = [ "--cuda-gpu-arch=sm_120" ];
+          ptx = [ "--cuda-include-ptx=sm_120" ];
+        }
+      ];
+      host = "70";
+    };
+    sources = [ "csrc/relu_cuda.cu" ];
+  };
+  toolchain35 = {
     cuda = "cuda-13.0";
     host = "gcc-12";
   };
-  split3 = {
+  split2 = {
     archs = [
       {
         sm = "75";
@@ -1128,7 +1239,7 @@ let
     ];
     host = "75";
   };
-  units3 = {
+  units4 = {
     driver = "nvcc";
     namespace = "none";
     framework = false;
@@ -1147,14 +1258,14 @@ let
       "-std=c++17"
       "-DENABLE_FP8"
     ];
-    split = split3;
+    split = split2;
     sources = [ "csrc/relu_cuda.cu" ];
   };
-  toolchain31 = {
+  toolchain36 = {
     cuda = "cuda-13.2";
     host = "gcc-12";
   };
-  units4 = {
+  units5 = {
     driver = "nvcc";
     namespace = "none";
     framework = false;
@@ -1173,42 +1284,24 @@ let
       "-std=c++20"
       "-DENABLE_FP8"
     ];
-    split = split3;
+    split = split2;
     sources = [ "csrc/relu_cuda.cu" ];
   };
-  toolchain32 = {
+  toolchain37 = {
+    clang = "clang-19";
+    cuda = "cuda-11.8";
+    host = "gcc-12";
+  };
+  toolchain38 = {
     clang = "clang-22";
     cuda = "cuda-12.9";
     host = "gcc-12";
   };
-  units5 = {
-    driver = "clang";
-    namespace = "none";
-    framework = false;
-    flags = [
-      "-DCUDA_KERNEL"
-      "-DUSE_CUDA=1"
-      "-DONNX_NAMESPACE=onnx_c2"
-      "-DENABLE_FP8"
-      "-O3"
-      "-DNDEBUG"
-      "-fPIC"
-      "-Wno-unknown-cuda-version"
-      "-Wno-unknown-warning-option"
-      "-D__CUDACC_VER_MAJOR__=12"
-      "-D__CUDACC_VER_MINOR__=9"
-      "-DCUTLASS_GRID_CONSTANT=__grid_constant__"
-      "-std=c++17"
-      "--no-cuda-include-ptx=all"
-    ];
-    split = split2;
-    sources = [ "csrc/relu_cuda.cu" ];
-  };
-  toolchain33 = {
+  toolchain39 = {
     cuda = "cuda-13.0";
     host = "gcc-toolset-14";
   };
-  toolchain34 = {
+  toolchain40 = {
     cuda = "cuda-13.2";
     host = "gcc-toolset-14";
   };
@@ -1220,10 +1313,98 @@ kernelBuilder.kernel {
   };
   variants = [
     (variant {
-      variant = "torch27-cxx11-cpu-x86_64-linux";
+      variant = "torch26-cxx98-cpu-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
       toolchain = toolchain1;
+      id = id1;
+      components = [
+        {
+          name = "torch";
+          include = [ "csrc" ];
+          units = [
+            {
+              driver = "g++";
+              namespace = "linked";
+              framework = true;
+              flags = flags1;
+              sources = [ "torch-ext/torch_binding.cpp" ];
+            }
+          ];
+          shared = [ ];
+        }
+        {
+          name = "relu_cpu";
+          include = [
+            "torch-ext"
+            "csrc"
+          ];
+          units = [
+            {
+              driver = "g++";
+              namespace = "none";
+              framework = true;
+              flags = flags1;
+              sources = [ "csrc/relu_cpu.cpp" ];
+            }
+          ];
+          shared = [ ];
+        }
+      ];
+      link = link1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch26-cxx11-cpu-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain1;
+      id = id1;
+      components = components1;
+      link = link1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch26-cxx98-cu124-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain2;
+      id = id2;
+      components = [
+        component1
+        {
+          name = "relu_cuda";
+          include = [ "csrc" ];
+          units = [ ];
+          shared = [ 0 ];
+        }
+      ];
+      link = link2;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch26-cxx11-cu124-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain2;
+      id = id2;
+      components = [
+        component2
+        {
+          name = "relu_cuda";
+          include = [ "csrc" ];
+          units = [ ];
+          shared = [ 1 ];
+        }
+      ];
+      link = link2;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch27-cxx11-cpu-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain3;
       id = id1;
       components = components1;
       link = link1;
@@ -1249,7 +1430,7 @@ kernelBuilder.kernel {
       variant = "torch28-cxx11-cpu-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain2;
+      toolchain = toolchain4;
       id = id1;
       components = components1;
       link = link1;
@@ -1275,7 +1456,7 @@ kernelBuilder.kernel {
       variant = "torch29-cxx11-cpu-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain3;
+      toolchain = toolchain5;
       id = id1;
       components = components1;
       link = link1;
@@ -1301,7 +1482,7 @@ kernelBuilder.kernel {
       variant = "torch210-cxx11-cpu-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain4;
+      toolchain = toolchain6;
       id = id1;
       components = components1;
       link = link1;
@@ -1327,7 +1508,7 @@ kernelBuilder.kernel {
       variant = "torch211-cxx11-cpu-x86_64-linux";
       system = "x86_64-linux";
       bundle = true;
-      toolchain = toolchain5;
+      toolchain = toolchain7;
       id = id1;
       components = components1;
       link = link1;
@@ -1337,11 +1518,11 @@ kernelBuilder.kernel {
       variant = "torch211-cxx11-cu130-x86_64-linux";
       system = "x86_64-linux";
       bundle = true;
-      toolchain = toolchain6;
+      toolchain = toolchain8;
       id = id2;
       components = [
-        component4
         component5
+        component6
       ];
       link = link4;
       metadata = metadata4;
@@ -1350,7 +1531,7 @@ kernelBuilder.kernel {
       variant = "torch212-cxx11-cpu-x86_64-linux";
       system = "x86_64-linux";
       bundle = true;
-      toolchain = toolchain7;
+      toolchain = toolchain9;
       id = id1;
       components = components5;
       link = link1;
@@ -1360,7 +1541,7 @@ kernelBuilder.kernel {
       variant = "torch212-cxx11-cu130-x86_64-linux";
       system = "x86_64-linux";
       bundle = true;
-      toolchain = toolchain8;
+      toolchain = toolchain10;
       id = id2;
       components = components6;
       link = link4;
@@ -1370,7 +1551,7 @@ kernelBuilder.kernel {
       variant = "torch213-cxx11-cpu-x86_64-linux";
       system = "x86_64-linux";
       bundle = true;
-      toolchain = toolchain9;
+      toolchain = toolchain11;
       id = id1;
       components = components5;
       link = link1;
@@ -1380,7 +1561,7 @@ kernelBuilder.kernel {
       variant = "torch213-cxx11-cu130-x86_64-linux";
       system = "x86_64-linux";
       bundle = true;
-      toolchain = toolchain10;
+      toolchain = toolchain12;
       id = id2;
       components = components6;
       link = link4;
@@ -1390,7 +1571,7 @@ kernelBuilder.kernel {
       variant = "torch214-cxx11-cpu-x86_64-linux";
       system = "x86_64-linux";
       bundle = true;
-      toolchain = toolchain11;
+      toolchain = toolchain13;
       id = id1;
       components = components5;
       link = link1;
@@ -1400,7 +1581,7 @@ kernelBuilder.kernel {
       variant = "torch214-cxx11-cu130-x86_64-linux";
       system = "x86_64-linux";
       bundle = true;
-      toolchain = toolchain12;
+      toolchain = toolchain14;
       id = id2;
       components = components6;
       link = link4;
@@ -1410,7 +1591,7 @@ kernelBuilder.kernel {
       variant = "torch215-cxx11-cpu-x86_64-linux";
       system = "x86_64-linux";
       bundle = true;
-      toolchain = toolchain13;
+      toolchain = toolchain15;
       id = id1;
       components = components5;
       link = link1;
@@ -1420,161 +1601,10 @@ kernelBuilder.kernel {
       variant = "torch215-cxx11-cu132-x86_64-linux";
       system = "x86_64-linux";
       bundle = true;
-      toolchain = toolchain14;
+      toolchain = toolchain16;
       id = id2;
       components = [
-        component6
-        {
-          name = "relu_cuda";
-          include = [ "csrc" ];
-          units = [ ];
-          shared = [ 3 ];
-        }
-      ];
-      link = link4;
-      metadata = metadata4;
-    })
-    (variant {
-      variant = "torch27-cxx11-cpu-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = false;
-      toolchain = toolchain1;
-      id = id1;
-      components = components1;
-      link = link1;
-      metadata = metadata1;
-    })
-    (variant {
-      variant = "torch28-cxx11-cpu-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = false;
-      toolchain = toolchain2;
-      id = id1;
-      components = components1;
-      link = link1;
-      metadata = metadata1;
-    })
-    (variant {
-      variant = "torch29-cxx11-cpu-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = false;
-      toolchain = toolchain3;
-      id = id1;
-      components = components1;
-      link = link1;
-      metadata = metadata1;
-    })
-    (variant {
-      variant = "torch210-cxx11-cpu-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = false;
-      toolchain = toolchain4;
-      id = id1;
-      components = components1;
-      link = link1;
-      metadata = metadata1;
-    })
-    (variant {
-      variant = "torch211-cxx11-cpu-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = true;
-      toolchain = toolchain5;
-      id = id1;
-      components = components1;
-      link = link1;
-      metadata = metadata1;
-    })
-    (variant {
-      variant = "torch211-cxx11-cu130-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = true;
-      toolchain = toolchain6;
-      id = id2;
-      components = [
-        component4
         component7
-      ];
-      link = link4;
-      metadata = metadata4;
-    })
-    (variant {
-      variant = "torch212-cxx11-cpu-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = true;
-      toolchain = toolchain7;
-      id = id1;
-      components = components5;
-      link = link1;
-      metadata = metadata1;
-    })
-    (variant {
-      variant = "torch212-cxx11-cu130-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = true;
-      toolchain = toolchain8;
-      id = id2;
-      components = components7;
-      link = link4;
-      metadata = metadata4;
-    })
-    (variant {
-      variant = "torch213-cxx11-cpu-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = true;
-      toolchain = toolchain9;
-      id = id1;
-      components = components5;
-      link = link1;
-      metadata = metadata1;
-    })
-    (variant {
-      variant = "torch213-cxx11-cu130-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = true;
-      toolchain = toolchain10;
-      id = id2;
-      components = components7;
-      link = link4;
-      metadata = metadata4;
-    })
-    (variant {
-      variant = "torch214-cxx11-cpu-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = true;
-      toolchain = toolchain11;
-      id = id1;
-      components = components5;
-      link = link1;
-      metadata = metadata1;
-    })
-    (variant {
-      variant = "torch214-cxx11-cu130-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = true;
-      toolchain = toolchain12;
-      id = id2;
-      components = components7;
-      link = link4;
-      metadata = metadata4;
-    })
-    (variant {
-      variant = "torch215-cxx11-cpu-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = true;
-      toolchain = toolchain13;
-      id = id1;
-      components = components5;
-      link = link1;
-      metadata = metadata1;
-    })
-    (variant {
-      variant = "torch215-cxx11-cu132-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = true;
-      toolchain = toolchain14;
-      id = id2;
-      components = [
-        component6
         {
           name = "relu_cuda";
           include = [ "csrc" ];
@@ -1584,6 +1614,180 @@ kernelBuilder.kernel {
       ];
       link = link4;
       metadata = metadata4;
+    })
+    (variant {
+      variant = "torch26-cxx11-cpu-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain1;
+      id = id1;
+      components = components1;
+      link = link1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch27-cxx11-cpu-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain3;
+      id = id1;
+      components = components1;
+      link = link1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch28-cxx11-cpu-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain4;
+      id = id1;
+      components = components1;
+      link = link1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch29-cxx11-cpu-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain5;
+      id = id1;
+      components = components1;
+      link = link1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch210-cxx11-cpu-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain6;
+      id = id1;
+      components = components1;
+      link = link1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch211-cxx11-cpu-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain7;
+      id = id1;
+      components = components1;
+      link = link1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch211-cxx11-cu130-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain8;
+      id = id2;
+      components = [
+        component5
+        component8
+      ];
+      link = link4;
+      metadata = metadata4;
+    })
+    (variant {
+      variant = "torch212-cxx11-cpu-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain9;
+      id = id1;
+      components = components5;
+      link = link1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch212-cxx11-cu130-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain10;
+      id = id2;
+      components = components7;
+      link = link4;
+      metadata = metadata4;
+    })
+    (variant {
+      variant = "torch213-cxx11-cpu-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain11;
+      id = id1;
+      components = components5;
+      link = link1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch213-cxx11-cu130-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain12;
+      id = id2;
+      components = components7;
+      link = link4;
+      metadata = metadata4;
+    })
+    (variant {
+      variant = "torch214-cxx11-cpu-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain13;
+      id = id1;
+      components = components5;
+      link = link1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch214-cxx11-cu130-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain14;
+      id = id2;
+      components = components7;
+      link = link4;
+      metadata = metadata4;
+    })
+    (variant {
+      variant = "torch215-cxx11-cpu-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain15;
+      id = id1;
+      components = components5;
+      link = link1;
+      metadata = metadata1;
+    })
+    (variant {
+      variant = "torch215-cxx11-cu132-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = true;
+      toolchain = toolchain16;
+      id = id2;
+      components = [
+        component7
+        {
+          name = "relu_cuda";
+          include = [ "csrc" ];
+          units = [ ];
+          shared = [ 7 ];
+        }
+      ];
+      link = link4;
+      metadata = metadata4;
+    })
+    (variant {
+      variant = "torch26-cpu-aarch64-darwin";
+      system = "aarch64-darwin";
+      bundle = false;
+      toolchain = {
+        host = "xcode";
+        torch = "torch-2.6.0";
+      };
+      id = id1;
+      components = components8;
+      link = link5;
+      metadata = metadata1;
     })
     (variant {
       variant = "torch27-cpu-aarch64-darwin";
@@ -1703,6 +1907,62 @@ kernelBuilder.kernel {
       metadata = metadata1;
     })
     (variant {
+      variant = "torch26-cxx98-cu118-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain17;
+      id = id2;
+      components = [
+        component1
+        {
+          name = "relu_cuda";
+          include = [ "csrc" ];
+          units = [ ];
+          shared = [ 8 ];
+        }
+      ];
+      link = link2;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch26-cxx11-cu118-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain17;
+      id = id2;
+      components = components10;
+      link = link2;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch26-cxx98-cu126-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain18;
+      id = id2;
+      components = [
+        component1
+        {
+          name = "relu_cuda";
+          include = [ "csrc" ];
+          units = [ ];
+          shared = [ 10 ];
+        }
+      ];
+      link = link2;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch26-cxx11-cu126-x86_64-linux";
+      system = "x86_64-linux";
+      bundle = false;
+      toolchain = toolchain18;
+      id = id2;
+      components = components2;
+      link = link2;
+      metadata = metadata2;
+    })
+    (variant {
       variant = "torch27-cxx11-cu118-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
@@ -1714,15 +1974,7 @@ kernelBuilder.kernel {
         torch = "torch-2.7.0-cu118";
       };
       id = id2;
-      components = [
-        component1
-        {
-          name = "relu_cuda";
-          include = [ "csrc" ];
-          units = [ ];
-          shared = [ 6 ];
-        }
-      ];
+      components = components10;
       link = link2;
       metadata = metadata2;
     })
@@ -1730,7 +1982,7 @@ kernelBuilder.kernel {
       variant = "torch27-cxx11-cu128-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain15;
+      toolchain = toolchain19;
       id = id2;
       components = components3;
       link = link3;
@@ -1756,11 +2008,11 @@ kernelBuilder.kernel {
       variant = "torch28-cxx11-cu129-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain16;
+      toolchain = toolchain20;
       id = id2;
       components = [
-        component1
-        component8
+        component2
+        component9
       ];
       link = link3;
       metadata = metadata3;
@@ -1769,9 +2021,9 @@ kernelBuilder.kernel {
       variant = "torch29-cxx11-cu126-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain17;
+      toolchain = toolchain21;
       id = id2;
-      components = components10;
+      components = components11;
       link = link2;
       metadata = metadata2;
     })
@@ -1779,11 +2031,11 @@ kernelBuilder.kernel {
       variant = "torch29-cxx11-cu129-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain18;
+      toolchain = toolchain22;
       id = id2;
       components = [
-        component4
-        component8
+        component5
+        component9
       ];
       link = link3;
       metadata = metadata3;
@@ -1792,9 +2044,9 @@ kernelBuilder.kernel {
       variant = "torch29-cxx11-cu130-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain19;
+      toolchain = toolchain23;
       id = id2;
-      components = components11;
+      components = components12;
       link = link4;
       metadata = metadata4;
     })
@@ -1802,9 +2054,9 @@ kernelBuilder.kernel {
       variant = "torch210-cxx11-cu126-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain20;
+      toolchain = toolchain24;
       id = id2;
-      components = components10;
+      components = components11;
       link = link2;
       metadata = metadata2;
     })
@@ -1812,9 +2064,9 @@ kernelBuilder.kernel {
       variant = "torch210-cxx11-cu130-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain21;
+      toolchain = toolchain25;
       id = id2;
-      components = components11;
+      components = components12;
       link = link4;
       metadata = metadata4;
     })
@@ -1822,9 +2074,9 @@ kernelBuilder.kernel {
       variant = "torch211-cxx11-cu126-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain22;
+      toolchain = toolchain26;
       id = id2;
-      components = components10;
+      components = components11;
       link = link2;
       metadata = metadata2;
     })
@@ -1832,7 +2084,7 @@ kernelBuilder.kernel {
       variant = "torch211-cxx11-cu128-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain23;
+      toolchain = toolchain27;
       id = id2;
       components = components4;
       link = link3;
@@ -1842,9 +2094,9 @@ kernelBuilder.kernel {
       variant = "torch212-cxx11-cu126-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain24;
+      toolchain = toolchain28;
       id = id2;
-      components = components12;
+      components = components13;
       link = link2;
       metadata = metadata2;
     })
@@ -1852,9 +2104,9 @@ kernelBuilder.kernel {
       variant = "torch212-cxx11-cu132-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain25;
+      toolchain = toolchain29;
       id = id2;
-      components = components13;
+      components = components14;
       link = link4;
       metadata = metadata4;
     })
@@ -1862,9 +2114,9 @@ kernelBuilder.kernel {
       variant = "torch213-cxx11-cu126-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain26;
+      toolchain = toolchain30;
       id = id2;
-      components = components12;
+      components = components13;
       link = link2;
       metadata = metadata2;
     })
@@ -1872,21 +2124,47 @@ kernelBuilder.kernel {
       variant = "torch213-cxx11-cu132-x86_64-linux";
       system = "x86_64-linux";
       bundle = false;
-      toolchain = toolchain27;
+      toolchain = toolchain31;
       id = id2;
-      components = components13;
+      components = components14;
       link = link4;
       metadata = metadata4;
+    })
+    (variant {
+      variant = "torch26-cxx11-cu126-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain18;
+      id = id2;
+      components = components15;
+      link = link2;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch27-cxx11-cu126-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = {
+        clang = "clang-19";
+        cuda = "cuda-12.6";
+        host = "gcc-12";
+        python = "python-3.11";
+        torch = "torch-2.7.0-cu126";
+      };
+      id = id2;
+      components = components15;
+      link = link2;
+      metadata = metadata2;
     })
     (variant {
       variant = "torch27-cxx11-cu128-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain15;
+      toolchain = toolchain19;
       id = id2;
       components = [
-        component1
-        component9
+        component2
+        component11
       ];
       link = link3;
       metadata = metadata3;
@@ -1895,11 +2173,11 @@ kernelBuilder.kernel {
       variant = "torch28-cxx11-cu129-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain16;
+      toolchain = toolchain20;
       id = id2;
       components = [
-        component1
-        component10
+        component2
+        component12
       ];
       link = link3;
       metadata = metadata3;
@@ -1908,9 +2186,9 @@ kernelBuilder.kernel {
       variant = "torch29-cxx11-cu126-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain17;
+      toolchain = toolchain21;
       id = id2;
-      components = components14;
+      components = components16;
       link = link2;
       metadata = metadata2;
     })
@@ -1926,7 +2204,7 @@ kernelBuilder.kernel {
         torch = "torch-2.9.0-cu128";
       };
       id = id2;
-      components = components15;
+      components = components17;
       link = link3;
       metadata = metadata3;
     })
@@ -1934,11 +2212,11 @@ kernelBuilder.kernel {
       variant = "torch29-cxx11-cu129-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain18;
+      toolchain = toolchain22;
       id = id2;
       components = [
-        component4
-        component10
+        component5
+        component12
       ];
       link = link3;
       metadata = metadata3;
@@ -1947,9 +2225,9 @@ kernelBuilder.kernel {
       variant = "torch29-cxx11-cu130-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain19;
+      toolchain = toolchain23;
       id = id2;
-      components = components16;
+      components = components18;
       link = link4;
       metadata = metadata4;
     })
@@ -1957,9 +2235,9 @@ kernelBuilder.kernel {
       variant = "torch210-cxx11-cu126-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain20;
+      toolchain = toolchain24;
       id = id2;
-      components = components14;
+      components = components16;
       link = link2;
       metadata = metadata2;
     })
@@ -1975,52 +2253,12 @@ kernelBuilder.kernel {
         torch = "torch-2.10.0-cu128";
       };
       id = id2;
-      components = components15;
+      components = components17;
       link = link3;
       metadata = metadata3;
     })
     (variant {
       variant = "torch210-cxx11-cu130-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = false;
-      toolchain = toolchain21;
-      id = id2;
-      components = components16;
-      link = link4;
-      metadata = metadata4;
-    })
-    (variant {
-      variant = "torch211-cxx11-cu126-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = false;
-      toolchain = toolchain22;
-      id = id2;
-      components = components14;
-      link = link2;
-      metadata = metadata2;
-    })
-    (variant {
-      variant = "torch211-cxx11-cu128-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = false;
-      toolchain = toolchain23;
-      id = id2;
-      components = components15;
-      link = link3;
-      metadata = metadata3;
-    })
-    (variant {
-      variant = "torch212-cxx11-cu126-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = false;
-      toolchain = toolchain24;
-      id = id2;
-      components = components17;
-      link = link2;
-      metadata = metadata2;
-    })
-    (variant {
-      variant = "torch212-cxx11-cu132-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
       toolchain = toolchain25;
@@ -2030,12 +2268,52 @@ kernelBuilder.kernel {
       metadata = metadata4;
     })
     (variant {
-      variant = "torch213-cxx11-cu126-aarch64-linux";
+      variant = "torch211-cxx11-cu126-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
       toolchain = toolchain26;
       id = id2;
+      components = components16;
+      link = link2;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch211-cxx11-cu128-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain27;
+      id = id2;
       components = components17;
+      link = link3;
+      metadata = metadata3;
+    })
+    (variant {
+      variant = "torch212-cxx11-cu126-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain28;
+      id = id2;
+      components = components19;
+      link = link2;
+      metadata = metadata2;
+    })
+    (variant {
+      variant = "torch212-cxx11-cu132-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain29;
+      id = id2;
+      components = components20;
+      link = link4;
+      metadata = metadata4;
+    })
+    (variant {
+      variant = "torch213-cxx11-cu126-aarch64-linux";
+      system = "aarch64-linux";
+      bundle = false;
+      toolchain = toolchain30;
+      id = id2;
+      components = components19;
       link = link2;
       metadata = metadata2;
     })
@@ -2043,9 +2321,9 @@ kernelBuilder.kernel {
       variant = "torch213-cxx11-cu132-aarch64-linux";
       system = "aarch64-linux";
       bundle = false;
-      toolchain = toolchain27;
+      toolchain = toolchain31;
       id = id2;
-      components = components18;
+      components = components20;
       link = link4;
       metadata = metadata4;
     })

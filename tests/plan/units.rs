@@ -1,5 +1,7 @@
 //! What each unit is compiled with: flags, headers, and what of torch and of the namespace it sees.
 
+use std::collections::BTreeSet;
+
 use super::*;
 
 /// The author's flags come last, so that they win, in the order written, and each reaches its own compiler only.
@@ -317,6 +319,57 @@ fn only_units_that_use_the_namespace_know_it() {
 }
 
 /// CUDA 12 is compiled by clang, and authors write flags for nvcc.
+/// The C++ ABI is one of a whole library: units without torch have it too, and share objects with no library of the other.
+#[test]
+fn every_cxx_unit_has_the_abi_of_its_torch() {
+    let section = "\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"csrc/gpu.cu\", \"csrc/host.cpp\", \"csrc/plain.c\"]\n";
+    let sample = Sample::new(
+        &format!("{CUDA}{section}"),
+        &[
+            ("csrc/gpu.cu", ""),
+            ("csrc/host.cpp", "#include <string>\n"),
+            ("csrc/plain.c", ""),
+        ],
+    );
+    let kernel = sample.kernel();
+    let matrix = matrix(&kernel, table());
+    let plan = plan(&kernel, &matrix, table()).expect("a plan");
+    let define = "-D_GLIBCXX_USE_CXX11_ABI=0";
+    let mut old = 0;
+    for variant in &plan.variants {
+        let is_old = variant.variant.contains("-cxx98-");
+        old += usize::from(is_old);
+        for component in &whole(&plan, variant).components {
+            for group in &component.units {
+                let expected = is_old && group.driver != Driver::Gcc;
+                let found = group.flags.iter().filter(|flag| *flag == define).count();
+                assert_eq!(
+                    found,
+                    usize::from(expected),
+                    "{}: {group:?}",
+                    variant.variant
+                );
+            }
+        }
+    }
+    assert!(old > 0);
+    let shared = |abi: &str| -> BTreeSet<usize> {
+        let name = format!("torch26-{abi}-cu124-x86_64-linux");
+        let variant = plan.variants.iter().find(|variant| variant.variant == name);
+        let components = &variant.expect("a variant").components;
+        components
+            .iter()
+            .flat_map(|component| component.shared.clone())
+            .collect()
+    };
+    let of_c = |at: &usize| plan.objects[*at].units.driver == Driver::Gcc;
+    let both: Vec<usize> = shared("cxx98")
+        .intersection(&shared("cxx11"))
+        .copied()
+        .collect();
+    assert!(both.len() == 1 && both.iter().all(of_c), "{both:?}");
+}
+
 #[test]
 fn clang_gets_flags_of_its_own() {
     let sample = Sample::new(
