@@ -193,16 +193,20 @@ pub enum Command {
         #[command(flatten)]
         shell: Shelled,
     },
-    /// Rewrite an older build.toml and flake.nix in their current form
+    /// Rewrite an older build.toml and flake.nix in their current form, with --sources also C++ and Python
     UpdateBuild {
         #[command(flatten)]
         kernel: KernelDir,
         /// Write nothing; exit 1 if something would change
         #[arg(long)]
         check: bool,
-        /// Write nothing; print what would change
+        /// Write nothing; print what would change, in sources too
         #[arg(long)]
         diff: bool,
+        /// Also rewrite sources that register operators under a namespace which all builds of the kernel have: builds
+        /// that register under their own can be loaded together
+        #[arg(long)]
+        sources: bool,
     },
     /// Check that the sources of toolchains still have what is pinned
     VerifyPins {

@@ -47,61 +47,56 @@ let
         system = "x86_64-linux";
         toolchain = toolchain22;
         include = [ "csrc" ];
-        units = units1;
+        units = {
+          driver = "clang";
+          namespace = "none";
+          framework = false;
+          flags = [
+            "-DCUDA_KERNEL"
+            "-DUSE_CUDA=1"
+            "-D_GLIBCXX_USE_CXX11_ABI=0"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-DENABLE_FP8"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-D__CUDACC_VER_MAJOR__=12"
+            "-D__CUDACC_VER_MINOR__=4"
+            "-std=c++17"
+            "--no-cuda-include-ptx=all"
+          ];
+          split = split1;
+          sources = [ "csrc/img2gray.cu" ];
+        };
       }
       {
         system = "x86_64-linux";
         toolchain = toolchain22;
         include = [ "csrc" ];
-        units = units2;
-      }
-      {
-        system = "x86_64-linux";
-        toolchain = toolchain23;
-        include = [ "csrc" ];
-        units = units5;
-      }
-      {
-        system = "x86_64-linux";
-        toolchain = toolchain24;
-        include = [ "csrc" ];
-        units = units3;
-      }
-      {
-        system = "x86_64-linux";
-        toolchain = toolchain25;
-        include = [ "csrc" ];
-        units = units4;
-      }
-      {
-        system = "x86_64-linux";
-        toolchain = toolchain26;
-        include = [ "csrc" ];
-        units = units5;
-      }
-      {
-        system = "aarch64-linux";
-        toolchain = toolchain25;
-        include = [ "csrc" ];
-        units = units4;
-      }
-      {
-        system = "aarch64-linux";
-        toolchain = toolchain26;
-        include = [ "csrc" ];
-        units = units5;
-      }
-      {
-        system = "x86_64-linux";
-        toolchain = toolchain27;
-        include = [ "csrc" ];
-        units = units1;
-      }
-      {
-        system = "x86_64-linux";
-        toolchain = toolchain27;
-        include = [ "csrc" ];
-        units = units2;
+        units = {
+          driver = "clang";
+          namespace = "none";
+          framework = false;
+          flags = [
+            "-DCUDA_KERNEL"
+            "-DUSE_CUDA=1"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-DENABLE_FP8"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-D__CUDACC_VER_MAJOR__=12"
+            "-D__CUDACC_VER_MINOR__=4"
+            "-std=c++17"
+            "--no-cuda-include-ptx=all"
+          ];
+          split = split1;
+          sources = [ "csrc/img2gray.cu" ];
+        };
       }
       {
         system = "x86_64-linux";
@@ -111,51 +106,164 @@ let
       }
       {
         system = "x86_64-linux";
-        toolchain = toolchain28;
+        toolchain = toolchain24;
+        include = [ "csrc" ];
+        units = units2;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain25;
         include = [ "csrc" ];
         units = units3;
       }
       {
         system = "x86_64-linux";
-        toolchain = toolchain29;
+        toolchain = toolchain26;
+        include = [ "csrc" ];
+        units = units4;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain25;
+        include = [ "csrc" ];
+        units = units3;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain26;
         include = [ "csrc" ];
         units = units4;
       }
       {
         system = "x86_64-linux";
-        toolchain = toolchain30;
+        toolchain = toolchain27;
+        include = [ "csrc" ];
+        units = {
+          driver = "clang";
+          namespace = "none";
+          framework = false;
+          flags = [
+            "-DCUDA_KERNEL"
+            "-DUSE_CUDA=1"
+            "-D_GLIBCXX_USE_CXX11_ABI=0"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-DENABLE_FP8"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-D__CUDACC_VER_MAJOR__=11"
+            "-D__CUDACC_VER_MINOR__=8"
+            "-std=c++17"
+            "--no-cuda-include-ptx=all"
+          ];
+          split = split1;
+          sources = [ "csrc/img2gray.cu" ];
+        };
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain27;
+        include = [ "csrc" ];
+        units = {
+          driver = "clang";
+          namespace = "none";
+          framework = false;
+          flags = [
+            "-DCUDA_KERNEL"
+            "-DUSE_CUDA=1"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-DENABLE_FP8"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-D__CUDACC_VER_MAJOR__=11"
+            "-D__CUDACC_VER_MINOR__=8"
+            "-std=c++17"
+            "--no-cuda-include-ptx=all"
+          ];
+          split = split1;
+          sources = [ "csrc/img2gray.cu" ];
+        };
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain23;
+        include = [ "csrc" ];
+        units = {
+          driver = "clang";
+          namespace = "none";
+          framework = false;
+          flags = [
+            "-DCUDA_KERNEL"
+            "-DUSE_CUDA=1"
+            "-D_GLIBCXX_USE_CXX11_ABI=0"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-DENABLE_FP8"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-D__CUDACC_VER_MAJOR__=12"
+            "-D__CUDACC_VER_MINOR__=6"
+            "-std=c++17"
+            "--no-cuda-include-ptx=all"
+          ];
+          split = split1;
+          sources = [ "csrc/img2gray.cu" ];
+        };
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain28;
         include = [ "csrc" ];
         units = units5;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain29;
+        include = [ "csrc" ];
+        units = units3;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain30;
+        include = [ "csrc" ];
+        units = units4;
       }
       {
         system = "aarch64-linux";
         toolchain = toolchain23;
         include = [ "csrc" ];
-        units = units5;
+        units = units1;
       }
       {
         system = "aarch64-linux";
         toolchain = toolchain24;
         include = [ "csrc" ];
-        units = units3;
+        units = units2;
       }
       {
         system = "aarch64-linux";
         toolchain = toolchain28;
         include = [ "csrc" ];
-        units = units3;
+        units = units5;
       }
       {
         system = "aarch64-linux";
         toolchain = toolchain29;
         include = [ "csrc" ];
-        units = units4;
+        units = units3;
       }
       {
         system = "aarch64-linux";
         toolchain = toolchain30;
         include = [ "csrc" ];
-        units = units5;
+        units = units4;
       }
     ];
   };
@@ -732,6 +840,11 @@ let
     ];
     host = "70";
   };
+  toolchain23 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+  };
   units1 = {
     driver = "clang";
     namespace = "none";
@@ -739,7 +852,6 @@ let
     flags = [
       "-DCUDA_KERNEL"
       "-DUSE_CUDA=1"
-      "-D_GLIBCXX_USE_CXX11_ABI=0"
       "-DONNX_NAMESPACE=onnx_c2"
       "-DENABLE_FP8"
       "-O3"
@@ -747,44 +859,49 @@ let
       "-fPIC"
       "-Wno-unknown-cuda-version"
       "-Wno-unknown-warning-option"
+      "-D__CUDACC_VER_MAJOR__=12"
+      "-D__CUDACC_VER_MINOR__=6"
       "-std=c++17"
       "--no-cuda-include-ptx=all"
     ];
     split = split1;
     sources = [ "csrc/img2gray.cu" ];
   };
-  flags1 = [
-    "-DCUDA_KERNEL"
-    "-DUSE_CUDA=1"
-    "-DONNX_NAMESPACE=onnx_c2"
-    "-DENABLE_FP8"
-    "-O3"
-    "-DNDEBUG"
-    "-fPIC"
-    "-Wno-unknown-cuda-version"
-    "-Wno-unknown-warning-option"
-    "-std=c++17"
-    "--no-cuda-include-ptx=all"
-  ];
-  units2 = {
-    driver = "clang";
-    namespace = "none";
-    framework = false;
-    flags = flags1;
-    split = split1;
-    sources = [ "csrc/img2gray.cu" ];
-  };
-  toolchain23 = {
-    clang = "clang-19";
-    cuda = "cuda-12.6";
-    host = "gcc-12";
-  };
   toolchain24 = {
     clang = "clang-22";
     cuda = "cuda-12.8";
     host = "gcc-12";
   };
-  units3 = {
+  split2 = {
+    archs = [
+      arch1
+      arch2
+      arch3
+      arch4
+      arch5
+      arch6
+      arch7
+      {
+        sm = "90";
+        flags = [ "--cuda-gpu-arch=sm_90" ];
+      }
+      {
+        sm = "100";
+        flags = [ "--cuda-gpu-arch=sm_100" ];
+      }
+      {
+        sm = "101";
+        flags = [ "--cuda-gpu-arch=sm_101" ];
+      }
+      {
+        sm = "120";
+        flags = [ "--cuda-gpu-arch=sm_120" ];
+        ptx = [ "--cuda-include-ptx=sm_120" ];
+      }
+    ];
+    host = "70";
+  };
+  units2 = {
     driver = "clang";
     namespace = "none";
     framework = false;
@@ -811,7 +928,7 @@ let
     cuda = "cuda-13.0";
     host = "gcc-12";
   };
-  split2 = {
+  split3 = {
     archs = [
       {
         sm = "75";
@@ -890,7 +1007,7 @@ let
     ];
     host = "75";
   };
-  units4 = {
+  units3 = {
     driver = "nvcc";
     namespace = "none";
     framework = false;
@@ -909,14 +1026,14 @@ let
       "-std=c++17"
       "-DENABLE_FP8"
     ];
-    split = split2;
+    split = split3;
     sources = [ "csrc/img2gray.cu" ];
   };
   toolchain26 = {
     cuda = "cuda-13.2";
     host = "gcc-12";
   };
-  units5 = {
+  units4 = {
     driver = "nvcc";
     namespace = "none";
     framework = false;
@@ -935,7 +1052,7 @@ let
       "-std=c++20"
       "-DENABLE_FP8"
     ];
-    split = split2;
+    split = split3;
     sources = [ "csrc/img2gray.cu" ];
   };
   toolchain27 = {
@@ -947,6 +1064,29 @@ let
     clang = "clang-22";
     cuda = "cuda-12.9";
     host = "gcc-12";
+  };
+  units5 = {
+    driver = "clang";
+    namespace = "none";
+    framework = false;
+    flags = [
+      "-DCUDA_KERNEL"
+      "-DUSE_CUDA=1"
+      "-DONNX_NAMESPACE=onnx_c2"
+      "-DENABLE_FP8"
+      "-O3"
+      "-DNDEBUG"
+      "-fPIC"
+      "-Wno-unknown-cuda-version"
+      "-Wno-unknown-warning-option"
+      "-D__CUDACC_VER_MAJOR__=12"
+      "-D__CUDACC_VER_MINOR__=9"
+      "-DCUTLASS_GRID_CONSTANT=__grid_constant__"
+      "-std=c++17"
+      "--no-cuda-include-ptx=all"
+    ];
+    split = split2;
+    sources = [ "csrc/img2gray.cu" ];
   };
   toolchain29 = {
     cuda = "cuda-13.0";

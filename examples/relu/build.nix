@@ -68,6 +68,98 @@ let
           flags = [
             "-DCUDA_KERNEL"
             "-DUSE_CUDA=1"
+            "-D_GLIBCXX_USE_CXX11_ABI=0"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-DENABLE_FP8"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-D__CUDACC_VER_MAJOR__=12"
+            "-D__CUDACC_VER_MINOR__=4"
+            "-std=c++17"
+            "--no-cuda-include-ptx=all"
+          ];
+          split = split1;
+          sources = [ "csrc/relu_cuda.cu" ];
+        };
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain32;
+        include = [ "csrc" ];
+        units = {
+          driver = "clang";
+          namespace = "none";
+          framework = false;
+          flags = [
+            "-DCUDA_KERNEL"
+            "-DUSE_CUDA=1"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-DENABLE_FP8"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-D__CUDACC_VER_MAJOR__=12"
+            "-D__CUDACC_VER_MINOR__=4"
+            "-std=c++17"
+            "--no-cuda-include-ptx=all"
+          ];
+          split = split1;
+          sources = [ "csrc/relu_cuda.cu" ];
+        };
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain33;
+        include = [ "csrc" ];
+        units = units1;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain34;
+        include = [ "csrc" ];
+        units = units2;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain35;
+        include = [ "csrc" ];
+        units = units3;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain36;
+        include = [ "csrc" ];
+        units = units4;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain35;
+        include = [ "csrc" ];
+        units = units3;
+      }
+      {
+        system = "aarch64-linux";
+        toolchain = toolchain36;
+        include = [ "csrc" ];
+        units = units4;
+      }
+      {
+        system = "x86_64-linux";
+        toolchain = toolchain37;
+        include = [ "csrc" ];
+        units = {
+          driver = "clang";
+          namespace = "none";
+          framework = false;
+          flags = [
+            "-DCUDA_KERNEL"
+            "-DUSE_CUDA=1"
+            "-D_GLIBCXX_USE_CXX11_ABI=0"
             "-DONNX_NAMESPACE=onnx_c2"
             "-DENABLE_FP8"
             "-O3"
@@ -86,111 +178,106 @@ let
       }
       {
         system = "x86_64-linux";
-        toolchain = toolchain32;
+        toolchain = toolchain37;
         include = [ "csrc" ];
-        units = units5;
+        units = {
+          driver = "clang";
+          namespace = "none";
+          framework = false;
+          flags = [
+            "-DCUDA_KERNEL"
+            "-DUSE_CUDA=1"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-DENABLE_FP8"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-D__CUDACC_VER_MAJOR__=11"
+            "-D__CUDACC_VER_MINOR__=8"
+            "-std=c++17"
+            "--no-cuda-include-ptx=all"
+          ];
+          split = split1;
+          sources = [ "csrc/relu_cuda.cu" ];
+        };
       }
       {
         system = "x86_64-linux";
         toolchain = toolchain33;
         include = [ "csrc" ];
-        units = units2;
-      }
-      {
-        system = "x86_64-linux";
-        toolchain = toolchain34;
-        include = [ "csrc" ];
-        units = units3;
-      }
-      {
-        system = "x86_64-linux";
-        toolchain = toolchain35;
-        include = [ "csrc" ];
-        units = units4;
-      }
-      {
-        system = "x86_64-linux";
-        toolchain = toolchain36;
-        include = [ "csrc" ];
-        units = units5;
-      }
-      {
-        system = "aarch64-linux";
-        toolchain = toolchain35;
-        include = [ "csrc" ];
-        units = units4;
-      }
-      {
-        system = "aarch64-linux";
-        toolchain = toolchain36;
-        include = [ "csrc" ];
-        units = units5;
-      }
-      {
-        system = "x86_64-linux";
-        toolchain = toolchain37;
-        include = [ "csrc" ];
-        units = units1;
-      }
-      {
-        system = "x86_64-linux";
-        toolchain = toolchain37;
-        include = [ "csrc" ];
-        units = units2;
-      }
-      {
-        system = "x86_64-linux";
-        toolchain = toolchain33;
-        include = [ "csrc" ];
-        units = units1;
+        units = {
+          driver = "clang";
+          namespace = "none";
+          framework = false;
+          flags = [
+            "-DCUDA_KERNEL"
+            "-DUSE_CUDA=1"
+            "-D_GLIBCXX_USE_CXX11_ABI=0"
+            "-DONNX_NAMESPACE=onnx_c2"
+            "-DENABLE_FP8"
+            "-O3"
+            "-DNDEBUG"
+            "-fPIC"
+            "-Wno-unknown-cuda-version"
+            "-Wno-unknown-warning-option"
+            "-D__CUDACC_VER_MAJOR__=12"
+            "-D__CUDACC_VER_MINOR__=6"
+            "-std=c++17"
+            "--no-cuda-include-ptx=all"
+          ];
+          split = split1;
+          sources = [ "csrc/relu_cuda.cu" ];
+        };
       }
       {
         system = "x86_64-linux";
         toolchain = toolchain38;
         include = [ "csrc" ];
-        units = units3;
+        units = units5;
       }
       {
         system = "x86_64-linux";
         toolchain = toolchain39;
         include = [ "csrc" ];
-        units = units4;
+        units = units3;
       }
       {
         system = "x86_64-linux";
         toolchain = toolchain40;
         include = [ "csrc" ];
-        units = units5;
+        units = units4;
       }
       {
         system = "aarch64-linux";
         toolchain = toolchain33;
         include = [ "csrc" ];
-        units = units2;
+        units = units1;
       }
       {
         system = "aarch64-linux";
         toolchain = toolchain34;
         include = [ "csrc" ];
-        units = units3;
+        units = units2;
       }
       {
         system = "aarch64-linux";
         toolchain = toolchain38;
         include = [ "csrc" ];
-        units = units3;
+        units = units5;
       }
       {
         system = "aarch64-linux";
         toolchain = toolchain39;
         include = [ "csrc" ];
-        units = units4;
+        units = units3;
       }
       {
         system = "aarch64-linux";
         toolchain = toolchain40;
         include = [ "csrc" ];
-        units = units5;
+        units = units4;
       }
     ];
   };
@@ -1068,6 +1155,11 @@ let
     ];
     host = "70";
   };
+  toolchain33 = {
+    clang = "clang-19";
+    cuda = "cuda-12.6";
+    host = "gcc-12";
+  };
   units1 = {
     driver = "clang";
     namespace = "none";
@@ -1075,7 +1167,6 @@ let
     flags = [
       "-DCUDA_KERNEL"
       "-DUSE_CUDA=1"
-      "-D_GLIBCXX_USE_CXX11_ABI=0"
       "-DONNX_NAMESPACE=onnx_c2"
       "-DENABLE_FP8"
       "-O3"
@@ -1083,84 +1174,76 @@ let
       "-fPIC"
       "-Wno-unknown-cuda-version"
       "-Wno-unknown-warning-option"
+      "-D__CUDACC_VER_MAJOR__=12"
+      "-D__CUDACC_VER_MINOR__=6"
       "-std=c++17"
       "--no-cuda-include-ptx=all"
     ];
     split = split1;
     sources = [ "csrc/relu_cuda.cu" ];
   };
-  flags6 = [
-    "-DCUDA_KERNEL"
-    "-DUSE_CUDA=1"
-    "-DONNX_NAMESPACE=onnx_c2"
-    "-DENABLE_FP8"
-    "-O3"
-    "-DNDEBUG"
-    "-fPIC"
-    "-Wno-unknown-cuda-version"
-    "-Wno-unknown-warning-option"
-    "-std=c++17"
-    "--no-cuda-include-ptx=all"
-  ];
-  units2 = {
-    driver = "clang";
-    namespace = "none";
-    framework = false;
-    flags = flags6;
-    split = split1;
-    sources = [ "csrc/relu_cuda.cu" ];
-  };
-  toolchain33 = {
-    clang = "clang-19";
-    cuda = "cuda-12.6";
-    host = "gcc-12";
-  };
   toolchain34 = {
     clang = "clang-22";
     cuda = "cuda-12.8";
     host = "gcc-12";
   };
-  units3 = {
+  split2 = {
+    archs = [
+      arch1
+      arch2
+      arch3
+      arch4
+      arch5
+      arch6
+      arch7
+      {
+        sm = "90";
+        flags = [ "--cuda-gpu-arch=sm_90" ];
+      }
+      {
+        sm = "100";
+        flags = [ "--cuda-gpu-arch=sm_100" ];
+      }
+      {
+        sm = "101";
+        flags = [ "--cuda-gpu-arch=sm_101" ];
+      }
+      {
+        sm = "120";
+        flags = [ "--cuda-gpu-arch=sm_120" ];
+        ptx = [ "--cuda-include-ptx=sm_120" ];
+      }
+    ];
+    host = "70";
+  };
+  units2 = {
     driver = "clang";
     namespace = "none";
     framework = false;
-    flags = flags6;
-    split = {
-      archs = [
-        arch1
-        arch2
-        arch3
-        arch4
-        arch5
-        arch6
-        arch7
-        {
-          sm = "90";
-          flags = [ "--cuda-gpu-arch=sm_90" ];
-        }
-        {
-          sm = "100";
-          flags = [ "--cuda-gpu-arch=sm_100" ];
-        }
-        {
-          sm = "101";
-          flags = [ "--cuda-gpu-arch=sm_101" ];
-        }
-        {
-          sm = "120";
-          flags = [ "--cuda-gpu-arch=sm_120" ];
-          ptx = [ "--cuda-include-ptx=sm_120" ];
-        }
-      ];
-      host = "70";
-    };
+    flags = [
+      "-DCUDA_KERNEL"
+      "-DUSE_CUDA=1"
+      "-DONNX_NAMESPACE=onnx_c2"
+      "-DENABLE_FP8"
+      "-O3"
+      "-DNDEBUG"
+      "-fPIC"
+      "-Wno-unknown-cuda-version"
+      "-Wno-unknown-warning-option"
+      "-D__CUDACC_VER_MAJOR__=12"
+      "-D__CUDACC_VER_MINOR__=8"
+      "-DCUTLASS_GRID_CONSTANT=__grid_constant__"
+      "-std=c++17"
+      "--no-cuda-include-ptx=all"
+    ];
+    split = split2;
     sources = [ "csrc/relu_cuda.cu" ];
   };
   toolchain35 = {
     cuda = "cuda-13.0";
     host = "gcc-12";
   };
-  split2 = {
+  split3 = {
     archs = [
       {
         sm = "75";
@@ -1239,7 +1322,7 @@ let
     ];
     host = "75";
   };
-  units4 = {
+  units3 = {
     driver = "nvcc";
     namespace = "none";
     framework = false;
@@ -1258,14 +1341,14 @@ let
       "-std=c++17"
       "-DENABLE_FP8"
     ];
-    split = split2;
+    split = split3;
     sources = [ "csrc/relu_cuda.cu" ];
   };
   toolchain36 = {
     cuda = "cuda-13.2";
     host = "gcc-12";
   };
-  units5 = {
+  units4 = {
     driver = "nvcc";
     namespace = "none";
     framework = false;
@@ -1284,7 +1367,7 @@ let
       "-std=c++20"
       "-DENABLE_FP8"
     ];
-    split = split2;
+    split = split3;
     sources = [ "csrc/relu_cuda.cu" ];
   };
   toolchain37 = {
@@ -1296,6 +1379,29 @@ let
     clang = "clang-22";
     cuda = "cuda-12.9";
     host = "gcc-12";
+  };
+  units5 = {
+    driver = "clang";
+    namespace = "none";
+    framework = false;
+    flags = [
+      "-DCUDA_KERNEL"
+      "-DUSE_CUDA=1"
+      "-DONNX_NAMESPACE=onnx_c2"
+      "-DENABLE_FP8"
+      "-O3"
+      "-DNDEBUG"
+      "-fPIC"
+      "-Wno-unknown-cuda-version"
+      "-Wno-unknown-warning-option"
+      "-D__CUDACC_VER_MAJOR__=12"
+      "-D__CUDACC_VER_MINOR__=9"
+      "-DCUTLASS_GRID_CONSTANT=__grid_constant__"
+      "-std=c++17"
+      "--no-cuda-include-ptx=all"
+    ];
+    split = split2;
+    sources = [ "csrc/relu_cuda.cu" ];
   };
   toolchain39 = {
     cuda = "cuda-13.0";

@@ -87,7 +87,7 @@ pub enum CommandError {
     UnknownCode { id: String, help: String },
 
     #[error("{} would change", .0.join(" and "))]
-    #[diagnostic(code(update::old), help("run `kernel-builder update-build`"))]
+    #[diagnostic(code(update::old), help("run the same without --check"))]
     Old(Vec<String>),
 
     #[error("{0}")]
@@ -313,7 +313,8 @@ pub fn run(command: Command) -> Result<(), CommandError> {
             kernel,
             check,
             diff,
-        } => update_build::run(&kernel.path, check, diff),
+            sources,
+        } => update_build::run(&kernel.path, check, diff, sources),
         Command::VerifyPins {
             families,
             profile,

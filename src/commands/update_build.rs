@@ -1,4 +1,4 @@
-//! `update-build`: an older build.toml and flake.nix -> the current form.
+//! `update-build`: an older build.toml and flake.nix -> the current form; with `--sources`, C++ and Python too.
 
 use std::io::ErrorKind;
 
@@ -7,7 +7,8 @@ use similar::TextDiff;
 
 use super::{CommandError, print, print_problems};
 use crate::emit;
-use crate::kernel::{Kernel, LoadError, read_file};
+use crate::kernel::{Framework, Kernel, LoadError, read_file};
+use crate::manifest::update::sources::{Role, SourceFile};
 use crate::manifest::update::{self, UpdateError};
 use crate::manifest::{Manifest, locate};
 use crate::problem::Problems;
@@ -19,7 +20,16 @@ struct Rewrite {
     new: Option<String>,
 }
 
-pub fn run(path: &Utf8Path, check: bool, diff: bool) -> Result<(), CommandError> {
+/// What is asked for sources.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// To say whether they could be changed.
+    Nothing,
+    Show,
+    Change,
+}
+
+pub fn run(path: &Utf8Path, check: bool, diff: bool, sources: bool) -> Result<(), CommandError> {
     let (root, file) = locate(path);
     // Nothing is written unless everything can be.
     let (build_toml, notes) = build_toml(&root, file)?;
@@ -27,7 +37,18 @@ pub fn run(path: &Utf8Path, check: bool, diff: bool) -> Result<(), CommandError>
     if let Some(notes) = &notes {
         print_problems(notes);
     }
+    let asked = match (sources, diff) {
+        (true, _) => Asked::Change,
+        (false, true) => Asked::Show,
+        (false, false) => Asked::Nothing,
+    };
+    let (of_sources, hints) = rewritten_sources(&root, &build_toml, asked);
+    for hint in hints {
+        anstream::eprintln!("{hint}");
+    }
     let rewrites: Vec<Rewrite> = [Some(build_toml), flake].into_iter().flatten().collect();
+    let of_sources = of_sources.into_iter().filter(|_| asked != Asked::Nothing);
+    let rewrites: Vec<Rewrite> = rewrites.into_iter().chain(of_sources).collect();
     let old: Vec<_> = rewrites
         .iter()
         .filter_map(|rewrite| Some((rewrite, rewrite.new.as_deref()?)))
@@ -46,9 +67,11 @@ pub fn run(path: &Utf8Path, check: bool, diff: bool) -> Result<(), CommandError>
     if check || diff {
         return Ok(());
     }
-    for (rewrite, new) in &old {
-        emit::replace(&rewrite.path, new)?;
-    }
+    let files: Vec<_> = old
+        .iter()
+        .map(|(rewrite, new)| (rewrite.path.as_path(), *new))
+        .collect();
+    emit::replace_all(&files)?;
     for rewrite in &rewrites {
         let what = match rewrite.new {
             Some(_) => "updated",
@@ -115,4 +138,97 @@ fn flake(root: &Utf8Path) -> Result<Option<Rewrite>, CommandError> {
         old,
         new: Some(new),
     }))
+}
+
+/// The sources that register under a namespace of their own, with the build's; and what the author should know of it.
+fn rewritten_sources(
+    root: &Utf8Path,
+    build_toml: &Rewrite,
+    asked: Asked,
+) -> (Vec<Rewrite>, Vec<String>) {
+    let manifest = Manifest::read(build_toml.path.as_str(), build_toml.old.as_bytes());
+    // Of a kernel with mistakes, check-config tells.
+    let (Some(kernel), _) = Kernel::check(&manifest, root) else {
+        return Default::default();
+    };
+    let files = source_files(&kernel, root);
+    let place = |file: usize, line: usize| format!("{}:{line}", files[file].path);
+    match update::sources::update(&files) {
+        Ok(None) => Default::default(),
+        Err(left) => {
+            let hint = format!(
+                "{}: {}; until you change that, no two builds of this kernel can be loaded together",
+                place(left.file, left.line),
+                left.why
+            );
+            (Vec::new(), vec![hint])
+        }
+        Ok(Some(renamed)) => {
+            let texts = renamed.texts.into_iter();
+            let rewrites: Vec<Rewrite> = texts
+                .map(|(file, text)| Rewrite {
+                    path: files[file].path.clone(),
+                    old: files[file].text.clone(),
+                    new: Some(text),
+                })
+                .collect();
+            let left = renamed.left.iter().filter(|_| asked != Asked::Nothing);
+            let mut hints: Vec<String> = left
+                .map(|left| format!("{}: {}", place(left.file, left.line), left.why))
+                .collect();
+            if asked != Asked::Change {
+                let paths: Vec<&str> = rewrites
+                    .iter()
+                    .map(|rewrite| rewrite.path.as_str())
+                    .collect();
+                hints.push(format!(
+                    "every build registers its operators under {}, so no two of them can be loaded together: \
+                     `kernel-builder update-build --sources` changes {}; `--diff` shows how",
+                    renamed.namespace,
+                    paths.join(", "),
+                ));
+            }
+            (rewrites, hints)
+        }
+    }
+}
+
+/// The files of a kernel for torch that can be read: those that build.toml lists, and the Python package.
+fn source_files(kernel: &Kernel, root: &Utf8Path) -> Vec<SourceFile> {
+    let Framework::Torch(torch) = &kernel.framework else {
+        return Vec::new();
+    };
+    let binding: Vec<&Utf8Path> = kernel.framework.units().map(|(path, _)| path).collect();
+    let mut listed: Vec<(Utf8PathBuf, Role)> = Vec::new();
+    let of_sections = kernel.sections.iter().flat_map(|section| &section.src);
+    for path in torch.src.iter().chain(of_sections) {
+        let role = match binding.contains(&path.as_path()) {
+            true => Role::Binding,
+            false => Role::Source,
+        };
+        if !listed.iter().any(|(other, _)| other == path) {
+            listed.push((path.clone(), role));
+        }
+    }
+    let package = Utf8Path::new(kernel.framework.packages()).join(kernel.name.python_name());
+    let depth = package.components().count() + 1;
+    for entry in walkdir::WalkDir::new(root.join(&package)).sort_by_file_name() {
+        let path = entry
+            .ok()
+            .and_then(|entry| Utf8PathBuf::from_path_buf(entry.into_path()).ok());
+        let path = path.and_then(|path| Some(path.strip_prefix(root).ok()?.to_owned()));
+        if let Some(path) = path.filter(|path| path.extension() == Some("py")) {
+            let role = Role::Python(path.components().count() - depth);
+            listed.push((path, role));
+        }
+    }
+    let files = listed.into_iter().filter_map(|(path, role)| {
+        let path = match root.as_str() {
+            "." => path,
+            _ => root.join(path),
+        };
+        let text = std::fs::read_to_string(&path).ok()?;
+        Some(SourceFile { path, text, role })
+    });
+    files.collect()
 }

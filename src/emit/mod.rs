@@ -95,19 +95,47 @@ pub fn write(path: &Utf8Path, text: &str) -> Result<Written, EmitError> {
 /// # Errors
 /// `EmitError::Write` for the file system's.
 pub fn replace(path: &Utf8Path, text: &str) -> Result<(), EmitError> {
-    let replace = || {
-        let real = path.canonicalize_utf8()?;
-        let permissions = real.metadata()?.permissions();
-        replace_as(&real, text, permissions)
+    replace_all(&[(path, text)])
+}
+
+/// Replaces files of the user's that a command was asked to change, each whole or not at all. None is replaced unless
+/// all could be written beside their places.
+///
+/// # Errors
+/// `EmitError::Write` for the file system's.
+pub fn replace_all(files: &[(&Utf8Path, &str)]) -> Result<(), EmitError> {
+    let failed = |path: &Utf8Path| {
+        let path = path.to_owned();
+        move |source| EmitError::Write { path, source }
     };
-    replace().map_err(|source| EmitError::Write {
-        path: path.to_owned(),
-        source,
-    })
+    let mut written = Vec::new();
+    for (path, text) in files {
+        let write = || {
+            let real = path.canonicalize_utf8()?;
+            let permissions = real.metadata()?.permissions();
+            Ok((write_beside(&real, text, permissions)?, real))
+        };
+        written.push((path, write().map_err(failed(path))?));
+    }
+    for (path, (file, real)) in written {
+        let renamed = file.persist(&real).map_err(|error| error.error);
+        renamed.map_err(failed(path))?;
+    }
+    Ok(())
 }
 
 /// Writes beside the place, then renames.
 fn replace_as(path: &Utf8Path, text: &str, permissions: Permissions) -> std::io::Result<()> {
+    let file = write_beside(path, text, permissions)?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+fn write_beside(
+    path: &Utf8Path,
+    text: &str,
+    permissions: Permissions,
+) -> std::io::Result<tempfile::NamedTempFile> {
     let dir = path
         .parent()
         .filter(|dir| !dir.as_str().is_empty())
@@ -117,6 +145,5 @@ fn replace_as(path: &Utf8Path, text: &str, permissions: Permissions) -> std::io:
         .tempfile_in(dir)?;
     file.write_all(text.as_bytes())?;
     file.as_file().set_permissions(permissions)?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    Ok(file)
 }

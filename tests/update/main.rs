@@ -1,5 +1,6 @@
 //! `update-build`: what it keeps of a file, for each edition, for generated files and for mutated ones.
 
+mod built;
 #[path = "../diagnostics/cases.rs"]
 mod cases;
 mod corpus;

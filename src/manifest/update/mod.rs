@@ -5,8 +5,11 @@
 //! gives old keys their new names and places so that their comments come along, and [`sync`] makes the rest equal.
 //! The result is read again and compared before anybody sees it.
 
+mod cxx;
 pub mod flake;
 mod moves;
+mod python;
+pub mod sources;
 mod sync;
 mod target;
 

@@ -1,0 +1,54 @@
+//! A kernel as the tutorials of 2025 had it, updated with its sources, built and loaded by the real client.
+
+#[path = "../common/run.rs"]
+mod run;
+
+use std::path::Path;
+use std::process::Command;
+
+use self::run::{printed, run};
+
+/// The CPU form of the first tutorial's kernel.
+const KERNEL: &str = "tests/cmd/update-build.in/sources";
+
+/// What users of it do, and that its operators are in the build's own namespace alone.
+const USE: &str = "
+import pathlib, torch, kernels
+kernel = kernels.get_local_kernel(pathlib.Path('.'), backend='cpu')
+image = torch.arange(60, dtype=torch.uint8).reshape(4, 5, 3)
+expected = (image.float() @ torch.tensor([0.21, 0.72, 0.07])).to(torch.uint8)
+torch.testing.assert_close(kernel.img2gray(image), expected)
+assert not hasattr(torch.ops.img2gray, 'img2gray')
+print('same')
+";
+
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn an_updated_kernel_of_2025_builds_and_loads() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    run(Command::new("cp")
+        .arg("-r")
+        .arg(root.join(KERNEL))
+        .arg(dir.path().join("kernel")));
+    let kernel = dir.path().join("kernel");
+    // What the update leaves to the author.
+    let module = kernel.join("torch-ext/img2gray/__init__.py");
+    let text = std::fs::read_to_string(&module).expect("the module");
+    let (text, _) = text
+        .split_once("\n\n@torch.library")
+        .expect("an operator by name");
+    std::fs::write(&module, text).expect("written");
+
+    let program = |arguments: &[&str]| {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_kernel-builder"));
+        run(program.current_dir(&kernel).args(arguments));
+    };
+    program(&["update-build", "--sources"]);
+    program(&["build", "--variant", "torch211-cxx11-cpu-x86_64-linux"]);
+    let venv = std::env::var("KERNEL_BUILDER_TEST_VENV")
+        .expect("`make test` sets KERNEL_BUILDER_TEST_VENV");
+    let python = Path::new(&venv).join("bin/python");
+    let text = printed(Command::new(python).current_dir(&kernel).args(["-c", USE]));
+    assert!(text.contains("same"), "{text}");
+}
