@@ -196,6 +196,45 @@ assert name().decode() == library.name.split('.')[0], name()
         .args(["-c", check]));
 }
 
+/// Regression: bindings that only register operators were built, and could not be imported.
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn a_binding_need_not_write_a_python_module() {
+    let clone = Clone::new();
+    let binding = clone.relu().join("torch-ext/torch_binding.cpp");
+    let text = std::fs::read_to_string(&binding).expect("the binding");
+    let module = "\nREGISTER_EXTENSION(TORCH_EXTENSION_NAME)\n";
+    assert!(text.contains(module));
+    std::fs::write(&binding, text.replace(module, "")).expect("written");
+    clone.build(&["--variant", CPU]);
+    let check = "\
+import pathlib, kernels, torch
+relu = kernels.get_local_kernel(pathlib.Path('.'), backend='cpu')
+assert relu.relu(torch.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
+";
+    run(Command::new(python())
+        .current_dir(clone.relu())
+        .args(["-c", check]));
+
+    // An empty module would hide the author's.
+    clone.append(
+        "torch-ext/torch_binding.cpp",
+        "PyMODINIT_FUNC PyInit_relu(void) { return nullptr; }\n",
+    );
+    let refused = Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
+        .arg("build")
+        .arg(clone.relu())
+        .args(["--variant", CPU])
+        .output()
+        .expect("start kernel-builder");
+    assert_eq!(refused.status.code(), Some(1));
+    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        words.contains("the library holds the Python module relu, which nothing imports"),
+        "{words}"
+    );
+}
+
 /// Builds with the same id once shared Python modules, and a namespace can be registered only once in a process.
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]

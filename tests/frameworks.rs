@@ -150,6 +150,11 @@ fn a_tvm_ffi_kernel_builds_and_loads_with_old_and_new_tvm_ffi() {
         example.test(Some(packages.path()));
     }
 
+    // tvm_ffi loads it, not Python.
+    let cpu = example.dir.path().join("build").join(names[0]);
+    let symbols = run(Command::new("nm").arg("--dynamic").arg(library(&cpu)));
+    assert!(!String::from_utf8_lossy(&symbols.stdout).contains("PyInit"));
+
     // Nothing of the machine, and of libraries no more than a process without torch has.
     for name in names {
         let libraries = needed(&example.dir.path().join("build").join(name));
@@ -185,8 +190,8 @@ fn install_tvm_ffi(release: &str) -> tempfile::TempDir {
     dir
 }
 
-/// What the one library in a folder asks the loader for.
-fn needed(variant: &Path) -> Vec<String> {
+/// The one library in a folder.
+fn library(variant: &Path) -> PathBuf {
     let files = std::fs::read_dir(variant).expect("a variant");
     let libraries: Vec<PathBuf> = files
         .map(|file| file.expect("a file").path())
@@ -195,6 +200,12 @@ fn needed(variant: &Path) -> Vec<String> {
     let [library] = &libraries[..] else {
         panic!("not one library: {libraries:?}");
     };
+    library.clone()
+}
+
+/// What the one library in a folder asks the loader for.
+fn needed(variant: &Path) -> Vec<String> {
+    let library = library(variant);
     let output = run(Command::new("readelf").arg("--dynamic").arg(library));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(

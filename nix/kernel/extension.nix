@@ -116,6 +116,7 @@ let
     toolchain = tools;
     library = "${namespace}.${link.extension}";
     inherit namespace objects shaders;
+    inherit (framework) registration;
     archs = link.archs or [ ];
     moreArchs = link.moreArchs or false;
     inherit (link)

@@ -3,7 +3,9 @@ mkdir "$out"
 # shellcheck source=nix/kernel/namespace.sh
 . "$namespaceScript"
 xcrun --sdk macosx clang -O2 -fPIC -o namespace.o -c namespace.c
-made=(namespace.o)
+xcrun --sdk macosx clang++ -O2 -fPIC -isystem "$(xcode-select --print-path)/Library/Frameworks/Python3.framework/Headers" \
+    -o module.o -c module.cpp
+made=(namespace.o module.o)
 
 # What templates/torch/metallib.h leaves to the link.
 if [ "${#shaders[@]}" -gt 0 ]; then

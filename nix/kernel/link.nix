@@ -10,6 +10,8 @@
   objects,
   # The op namespace, defined here for units that leave it to the link.
   namespace,
+  # The header whose REGISTER_EXTENSION makes the library a Python module where no object does; null: it is none.
+  registration,
   # Compiled Metal shaders, to be embedded.
   shaders,
   # "g++", "icpx" or "apple-clang++"
@@ -43,6 +45,8 @@ run {
   namespaceScript = ./namespace.sh;
   archsScript = if archs == [ ] then "" else ./archs.sh;
   moreArchs = if moreArchs then "yes" else "";
+  registration = if registration == null then "" else registration;
+  python = if toolchain.python == null then [ ] else toolchain.python.include;
   metal = if shaders == [ ] then "" else ./metal.sh;
   tools = present [
     toolchain.host.bin

@@ -4,13 +4,16 @@ mkdir "$out"
 # shellcheck source=nix/kernel/namespace.sh
 . "$namespaceScript"
 gcc -O2 -fPIC -o namespace.o -c namespace.c
+folders=()
+for dir in "${python[@]}"; do folders+=(-isystem "$dir"); done
+g++ -O2 -fPIC "${folders[@]}" -o module.o -c module.cpp
 
 paths=()
 [ -z "$platform" ] || paths+=("-L$platform/lib")
 for dir in "${search[@]}"; do paths+=("-L$dir"); done
 # NB: libstdc++ comes first, since torch's libraries export parts of one that are not meant for others (std::filesystem),
 # and static code stays inside, so that no other library of the process uses it.
-"$driver" -shared -fPIC "${flags[@]}" -o "$out/$library" "${objects[@]}" namespace.o "${paths[@]}" -lstdc++ \
+"$driver" -shared -fPIC "${flags[@]}" -o "$out/$library" "${objects[@]}" namespace.o module.o "${paths[@]}" -lstdc++ \
     "${libraries[@]}" -Wl,--exclude-libs,ALL
 strip --strip-unneeded "$out/$library"
 
