@@ -367,6 +367,73 @@ fn what_cannot_be_built_yet_has_its_reason() {
     insta::assert_snapshot!("not-yet", matrix.reasons().join("\n"));
 }
 
+/// Compilers make OpenMP code for different runtimes, and a process has but one: the others would ignore pragmas, or bring
+/// threads of their own.
+#[test]
+fn openmp_that_torch_has_no_runtime_for_has_its_reason() {
+    let flags = || vec!["-Xcompiler=-fopenmp".to_owned()];
+    let mut kernel = for_all();
+    for section in &mut kernel.sections {
+        section.cxx_flags = flags();
+        match &mut section.backend {
+            SectionBackend::Cuda {
+                flags: own, minver, ..
+            } => {
+                *own = flags();
+                *minver = Some("12.8".parse().expect("a version"));
+            }
+            SectionBackend::Rocm { flags: own, .. } => *own = flags(),
+            _ => {}
+        }
+    }
+    let reasons = |kernel: &Kernel| {
+        let matrix = matrix(kernel, matrix::table());
+        let openmp = excluded(&matrix).into_iter();
+        let mut openmp: Vec<_> = openmp.filter(|why| why.contains("OpenMP")).collect();
+        openmp.retain(|why| why.contains("torch211-") || why.starts_with("tvm-ffi"));
+        (openmp.join("\n"), built(&matrix).join(" "))
+    };
+    let (left_out, built) = reasons(&kernel);
+    insta::assert_snapshot!("openmp", left_out);
+    // What g++ and Xcode's clang compile.
+    for variant in [
+        "cpu-x86_64-linux",
+        "cu130-x86_64-linux",
+        "cpu-aarch64-darwin",
+    ] {
+        assert!(built.contains(variant), "{variant}: {built}");
+    }
+
+    // Of the binding: icpx compiles that of XPU.
+    let mut kernel = for_all();
+    torch(&mut kernel).cxx_flags = flags();
+    let (left_out, built) = reasons(&kernel);
+    assert!(
+        left_out.contains("xpu20253-x86_64-linux: torch.cxx-flags"),
+        "{left_out}"
+    );
+    assert!(
+        !left_out.contains("-cu1") && built.contains("rocm72"),
+        "{left_out}"
+    );
+
+    let build_toml = "[general]\nname = \"sample\"\nedition = 5\nversion = 1\nlicense = \"MIT\"\nbackends = [\"cpu\"]\n\
+                      [tvm-ffi]\nsrc = [\"tvm-ffi-ext/binding.cpp\"]\n[kernel.host]\nbackend = \"cpu\"\ndepends = []\n\
+                      src = [\"csrc/host.cpp\"]\ncxx-flags = [\"-fopenmp\"]\n";
+    let files = [
+        "tvm-ffi-ext/sample/__init__.py",
+        "tvm-ffi-ext/binding.cpp",
+        "csrc/host.cpp",
+    ];
+    let kernel = Sample::new(build_toml, &files.map(|file| (file, ""))).kernel();
+    let (left_out, built) = reasons(&kernel);
+    assert!(
+        left_out.contains("tvm-ffi brings no OpenMP runtime"),
+        "{left_out}"
+    );
+    assert_eq!(built, "");
+}
+
 /// A backend without a section is Python alone, beside compiled ones. The client looks for `torch-npu`, not `torch-cann`.
 #[test]
 fn backends_without_sections_are_noarch() {

@@ -119,6 +119,7 @@ let
     inherit (framework) registration;
     archs = link.archs or [ ];
     moreArchs = link.moreArchs or false;
+    openmp = link.openmp or false;
     inherit (link)
       driver
       flags

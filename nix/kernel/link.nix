@@ -22,6 +22,8 @@
   # CUDA architectures that it must hold device code for, and whether it may hold more.
   archs,
   moreArchs,
+  # Whether objects were compiled for OpenMP.
+  openmp,
   # The newest version of each symbol family that the library may need, e.g. { GLIBC = "2.28"; }.
   policy,
 }:
@@ -43,6 +45,9 @@ run {
     ;
   script = if driver == "apple-clang++" then ./link-macos.sh else ./link.sh;
   namespaceScript = ./namespace.sh;
+  openmpScript = if openmp then ./openmp.sh else "";
+  # The functions of an OpenMP runtime; it is not linked.
+  libgomp = if openmp then "${toolchain.host.libraries}/libgomp.so.1" else "";
   archsScript = if archs == [ ] then "" else ./archs.sh;
   moreArchs = if moreArchs then "yes" else "";
   registration = if registration == null then "" else registration;
@@ -58,7 +63,11 @@ run {
       ""
     else
       manylinux {
-        inherit policy;
+        # It has no OpenMP.
+        policy = builtins.removeAttrs policy [
+          "GOMP"
+          "OMP"
+        ];
         inherit (toolchain) host;
       };
   search =

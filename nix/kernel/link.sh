@@ -30,6 +30,11 @@ readelf --dynamic --wide "$out/$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p
         [ ! -e "$dir/$needed" ] || readelf --dyn-syms --wide "$dir/$needed"
     done
 done | awk '$7 != "UND" { sub(/@.*/, "", $8); print $8 }' >defined
+if [ -n "$libgomp" ]; then
+    # shellcheck source=nix/kernel/openmp.sh
+    . "$openmpScript"
+    cat openmp >>defined
+fi
 grep -v '^#' "$expectedSymbols" | grep . >expected
 awk 'FILENAME == "defined" { defined[$1]; next } !($1 in defined)' defined undefined | { grep -E -v -f expected || true; } >lost
 if [ -s lost ]; then
@@ -39,7 +44,17 @@ if [ -s lost ]; then
         nm --print-file-name --undefined-only --format=posix "${objects[@]}" | awk -v symbol="$symbol" '
             $2 == symbol { gsub(/^.*\/[^-]*-|:$/, "", $1); print "    " $1 }'
     done <lost >&2
-    fail "nothing defines these: is a source file missing from build.toml?"
+    questions=()
+    openmp='^(GOMP|omp)_'
+    if grep -q -E -v "$openmp" lost; then questions+=('is a source file missing from build.toml?'); fi
+    if grep -q -E "$openmp" lost; then
+        if [ -n "$libgomp" ]; then
+            questions+=("torch's OpenMP has no nested locks and no function newer than GOMP_${policy[GOMP]}")
+        else
+            questions+=('is "-fopenmp" missing from the cxx-flags of these files?')
+        fi
+    fi
+    fail "nothing defines these: ${questions[*]}"
 fi
 
 # NB: .dynsym and the version needs are what the loader reads; .symtab may be stripped and proves nothing.

@@ -6,6 +6,7 @@ pub mod client;
 mod cxx_abi;
 pub mod header_library;
 mod name;
+pub mod openmp;
 pub mod select;
 pub mod table;
 mod why;
@@ -258,6 +259,7 @@ fn exclusion(kernel: &Kernel, table: &Table, row: &Row, abi: &Abi) -> Option<Why
         .or_else(|| outside_of_torch(kernel, row))
         .or_else(|| outside_of_cuda(kernel, table, row))
         .or_else(|| outside_of_rocm(kernel, table, row))
+        .or_else(|| openmp::exclusion(kernel, row))
         .or_else(|| served_by_another(kernel, table, row, abi))
 }
 

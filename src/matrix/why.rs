@@ -52,6 +52,8 @@ pub enum Why {
         dependency: KnownDependency,
         capability: Capability,
     },
+    /// A key asks for OpenMP, and the compiler of these files makes it for a runtime that is not there.
+    OpenMp { key: String, reason: String },
     /// ROCm compiles none of the GPU architectures that a section asks for.
     RocmArchs {
         section: String,
@@ -81,6 +83,7 @@ impl Why {
             Why::Capabilities { section, .. } => format!("kernel.{section}.cuda-capabilities"),
             Why::CudaFlags { section, .. } => format!("kernel.{section}.cuda-flags"),
             Why::GridConstants { section, .. } => format!("kernel.{section}.cuda-capabilities"),
+            Why::OpenMp { key, .. } => key.clone(),
             Why::RocmArchs { section, .. } => format!("kernel.{section}.rocm-archs"),
             Why::Dependency { section, .. } => format!("kernel.{section}.depends"),
         }
@@ -88,7 +91,10 @@ impl Why {
 
     /// Whether it follows from bounds, so that other bounds would build the variant.
     pub fn is_bound(&self) -> bool {
-        !matches!(self, Why::Backend(_) | Why::Dependency { .. })
+        !matches!(
+            self,
+            Why::Backend(_) | Why::Dependency { .. } | Why::OpenMp { .. }
+        )
     }
 }
 
@@ -139,6 +145,7 @@ impl fmt::Display for Why {
                 f,
                 "{key} has {capability}, and the clang that compiles CUDA {cuda} is too old for {dependency} on it"
             ),
+            Why::OpenMp { reason, .. } => write!(f, "{key} asks for OpenMP: {reason}"),
             Why::RocmArchs { rocm, asked, .. } => {
                 write!(f, "ROCm {rocm} compiles nothing of {key} ({asked})")
             }

@@ -126,6 +126,9 @@ pub struct Link {
     /// Whether flags of build.toml ask for architectures beyond these.
     #[serde(rename = "moreArchs", skip_serializing_if = "std::ops::Not::not")]
     pub more_archs: bool,
+    /// Whether the library may call an OpenMP runtime.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub openmp: bool,
     /// Newest allowed version of each symbol family.
     pub policy: BTreeMap<String, String>,
 }
@@ -273,6 +276,9 @@ fn variant_plan(
     }
 }
 
+/// Symbol families of an OpenMP runtime.
+const OPENMP: [&str; 2] = ["GOMP", "OMP"];
+
 /// The libraries of torch are those that its CMake targets put on the link line, less libtorch itself: of a wheel with
 /// CUDA it needs libtorch_cuda, which a CPU kernel must not. A kernel without torch holds its own CUDA runtime, as CMake
 /// links it: no other library of the process is sure to bring one.
@@ -308,6 +314,9 @@ fn link(row: &Row, table: &Table, components: &[Component]) -> Link {
         libraries.push(format!("-l{toolkit}"));
     }
     let (archs, more_archs) = device::linked(components);
+    let openmp = components.iter().any(|component| component.openmp);
+    let mut policy = table.policy(row).cloned().unwrap_or_default();
+    policy.retain(|family, _| openmp || !OPENMP.contains(&family.as_str()));
     Link {
         archs,
         more_archs,
@@ -318,7 +327,8 @@ fn link(row: &Row, table: &Table, components: &[Component]) -> Link {
         },
         driver: Driver::linker(row),
         flags: flags::link(row),
+        openmp,
         libraries,
-        policy: table.policy(row).cloned().unwrap_or_default(),
+        policy,
     }
 }

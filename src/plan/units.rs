@@ -12,8 +12,8 @@ use super::search::{Search, folders};
 use super::split::{self, Split};
 use super::{Namespace, VariantPlan, device, flags};
 use crate::kernel::{Backend, Dependency, Kernel, Language, Section, SectionBackend};
-use crate::matrix::clang;
 use crate::matrix::{Matrix, Row, Table, Variant};
+use crate::matrix::{clang, openmp};
 
 /// Units that search the same folders for headers.
 #[derive(Clone, Debug, Serialize)]
@@ -35,6 +35,9 @@ pub struct Component {
     /// Whether its flags name more of them.
     #[serde(skip)]
     pub more_archs: bool,
+    /// Whether its flags ask for OpenMP.
+    #[serde(skip)]
+    pub openmp: bool,
 }
 
 /// Units that know nothing of the framework's release, and so are the same in several variants.
@@ -304,7 +307,10 @@ impl Context<'_> {
             let translated = driver == Driver::Hip && language == Language::Cuda;
             // Nobody has read the headers of an archive: they may include the framework's.
             let unread = !own.header_archives.is_empty();
-            let framework = translated || unread || reach.is_none_or(|reach| reach.framework);
+            // torch has the omp.h that Xcode lacks.
+            let has_omp_h = driver == Driver::AppleClangxx && openmp::is_asked_for(own.cxx);
+            let reads = reach.is_none_or(|reach| reach.framework);
+            let framework = translated || unread || has_omp_h || reads;
             let libraries = reach.is_none_or(|reach| reach.libraries);
             let heavy = match driver {
                 Driver::Nvcc | Driver::Clang => framework || libraries,
@@ -351,6 +357,7 @@ impl Context<'_> {
             shared: Vec::new(),
             archs,
             more_archs: device::name_archs(own.device),
+            openmp: openmp::is_asked_for(own.cxx) || openmp::is_asked_for(own.device),
         }
     }
 
@@ -419,7 +426,10 @@ impl Context<'_> {
             Driver::Metal => flags::metal(),
         };
         match driver {
-            Driver::Gxx | Driver::AppleClangxx => flags.extend_from_slice(own.cxx),
+            Driver::Gxx => flags.extend_from_slice(own.cxx),
+            Driver::AppleClangxx => {
+                flags.extend(own.cxx.iter().flat_map(|flag| openmp::of_apple(flag)));
+            }
             Driver::Nvcc | Driver::Clang | Driver::Hip => flags.extend_from_slice(own.device),
             Driver::Icpx => {
                 flags.extend_from_slice(own.cxx);

@@ -48,6 +48,54 @@ cuda-flags = ["--use_fast_math", "-Xptxas", "-v"]
     insta::assert_snapshot!("c-flags", mixed[0].flags.join("\n"));
 }
 
+/// The link lets functions of a runtime through for code that was compiled for it alone. Xcode's clang takes the flag in
+/// another form, and omp.h from torch's headers.
+#[test]
+fn openmp_reaches_compilers_and_the_link() {
+    let build_toml = |flag: &str| {
+        format!(
+            "[general]\nname = \"sample\"\nedition = 5\nversion = 1\nlicense = \"MIT\"\nbackends = [\"cpu\"]\n\n\
+             [torch]\nsrc = [\"torch-ext/binding.cpp\"]\n\n\
+             [kernel.host]\nbackend = \"cpu\"\ndepends = []\nsrc = [\"csrc/host.cpp\"]\ncxx-flags = [{flag:?}]\n"
+        )
+    };
+    let of = |flag: &str, system: &str| {
+        let files = [("csrc/host.cpp", "#include <omp.h>")];
+        let sample = Sample::new(&build_toml(flag), &files);
+        let kernel = sample.kernel();
+        let mut matrix = matrix(&kernel, table());
+        matrix.variants.retain(|variant| {
+            let row = variant.row.as_ref();
+            row.is_some_and(|row| row.system == system)
+        });
+        matrix.variants.truncate(1);
+        let plan = plan(&kernel, &matrix, table()).expect("a plan");
+        let variant = whole(&plan, &plan.variants[0]);
+        let group = groups(&variant, "host")[0].clone();
+        (variant.link.openmp, group.framework, group.flags)
+    };
+    let ends = |flags: &[String], with: &[&str]| {
+        flags.ends_with(
+            &with
+                .iter()
+                .map(|flag| (*flag).to_owned())
+                .collect::<Vec<_>>(),
+        )
+    };
+    let (openmp, framework, flags) = of("-fopenmp", "x86_64-linux");
+    assert!(
+        openmp && !framework && ends(&flags, &["-fno-gnu-unique", "-fopenmp"]),
+        "{flags:?}"
+    );
+    let (openmp, framework, flags) = of("-fopenmp", "aarch64-darwin");
+    assert!(
+        openmp && framework && ends(&flags, &["-Xclang", "-fopenmp"]),
+        "{flags:?}"
+    );
+    let (openmp, framework, _) = of("-fopenmp-simd", "x86_64-linux");
+    assert!(!openmp && !framework);
+}
+
 /// The files that a source of a plan reaches, as build.nix has them.
 fn reached(plan: &Plan, include: &[&str], source: &str) -> Vec<String> {
     let mut searches = plan.searches.iter();

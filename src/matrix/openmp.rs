@@ -1,0 +1,123 @@
+//! OpenMP: which flags of build.toml ask for it, and which compilers make it for a runtime that is not there when a kernel
+//! is loaded.
+//!
+//! torch brings a libgomp to every process, and all OpenMP code of a process must use the same runtime: a second one
+//! has threads of its own, and does not know how many torch was told to use. So code of g++ (and of nvcc, whose host code
+//! g++ compiles) calls that libgomp. On macOS, torch brings libomp, which Xcode's clang makes code for.
+//! NB: clang's `-fopenmp=libgomp` makes no code for libgomp. It ignores pragmas without a word.
+
+use super::{Backend, Kernel, Row, Section, SectionBackend, Why};
+
+/// Flags that make code which calls a runtime; `-fopenmp-simd` does not.
+const FLAGS: [&str; 3] = ["-fopenmp", "-qopenmp", "-fiopenmp"];
+
+const CLANG: &str = "makes it for libomp, but torch brings libgomp: move that code to a C++ file";
+const ICPX: &str = "icpx makes it for Intel's libiomp5, but torch brings libgomp";
+const TVM_FFI: &str =
+    "tvm-ffi brings no OpenMP runtime, and not every system has one: use std::thread, or `[torch]`";
+
+/// Whether flags of any driver ask for OpenMP: `-fopenmp`, `-Xcompiler=-Wall,-fopenmp`.
+pub fn is_asked_for(flags: &[String]) -> bool {
+    let mut parts = flags.iter().flat_map(|flag| flag.split([',', '=']));
+    parts.any(|part| FLAGS.contains(&part))
+}
+
+/// A C++ flag as Xcode's clang takes it: its driver refuses the flag that its compiler knows.
+pub fn of_apple(flag: &str) -> Vec<String> {
+    match flag {
+        "-fopenmp" => vec!["-Xclang".to_owned(), flag.to_owned()],
+        _ => vec![flag.to_owned()],
+    }
+}
+
+/// Why a row cannot build a kernel that asks for OpenMP; `None` if it can, or if the kernel does not ask.
+pub(super) fn exclusion(kernel: &Kernel, row: &Row) -> Option<Why> {
+    let toolkit = row
+        .compute
+        .iter()
+        .map(ToString::to_string)
+        .collect::<String>();
+    let by_clang = row.toolchain.contains_key("clang");
+    let [cxx, device] = asking(kernel, row);
+    let (key, reason) = match row.backend {
+        _ if row.tvm_ffi.is_some() => (cxx.or(device)?, TVM_FFI.to_owned()),
+        Backend::Cuda if by_clang => (
+            device?,
+            format!("clang, which compiles CUDA {toolkit}, {CLANG}"),
+        ),
+        Backend::Rocm => (
+            device?,
+            format!("clang, which compiles ROCm {toolkit}, {CLANG}"),
+        ),
+        Backend::Xpu => (cxx.or(device)?, ICPX.to_owned()),
+        _ => return None,
+    };
+    Some(Why::OpenMp { key, reason })
+}
+
+/// The first keys of build.toml that ask for OpenMP in the builds of a row: for C++, and for device code.
+fn asking(kernel: &Kernel, row: &Row) -> [Option<String>; 2] {
+    let framework = &kernel.framework;
+    let binding =
+        is_asked_for(framework.cxx_flags()).then(|| format!("{}.cxx-flags", framework.name()));
+    let sections = || {
+        kernel
+            .sections
+            .iter()
+            .filter(|section| is_compiled(section, row))
+    };
+    let mut cxx = sections().filter(|section| is_asked_for(&section.cxx_flags));
+    let mut device = sections().filter(|section| is_asked_for(section.backend.flags()));
+    let device_key = match row.backend {
+        Backend::Rocm => "hip-flags",
+        Backend::Xpu => "sycl-flags",
+        _ => "cuda-flags",
+    };
+    [
+        binding.or_else(|| Some(format!("kernel.{}.cxx-flags", cxx.next()?.name))),
+        device
+            .next()
+            .map(|section| format!("kernel.{}.{device_key}", section.name)),
+    ]
+}
+
+fn is_compiled(section: &Section, row: &Row) -> bool {
+    match &section.backend {
+        SectionBackend::Cuda {
+            minver: Some(minver),
+            ..
+        } if row.compute.as_ref() < Some(minver) => false,
+        backend => backend.backend() == row.backend,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_asked_for;
+
+    #[test]
+    fn flags_of_every_driver_are_known() {
+        let asked = |flags: &str| {
+            let flags: Vec<String> = flags.split(' ').map(str::to_owned).collect();
+            is_asked_for(&flags)
+        };
+        for flags in [
+            "-O3 -fopenmp",
+            "-Xcompiler -fopenmp",
+            "-Xcompiler=-fopenmp",
+            "--compiler-options=-Wall,-fopenmp",
+            "-fopenmp=libomp",
+            "-qopenmp",
+        ] {
+            assert!(asked(flags), "{flags}");
+        }
+        for flags in [
+            "-fopenmp-simd",
+            "-DUSE=fopenmp",
+            "-DUSE_OPENMP",
+            "-fno-openmp",
+        ] {
+            assert!(!asked(flags), "{flags}");
+        }
+    }
+}
