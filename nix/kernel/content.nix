@@ -25,6 +25,8 @@ id: rec {
       # Template of _ops.py.
       ops,
       metadata,
+      # The namespace of its operators; null: its own.
+      opNamespace,
     }:
     sources.fresh (
       recipe.package {
@@ -36,6 +38,7 @@ id: rec {
           ops
           variant
           ;
+        opNamespace = if opNamespace == null then namespace else opNamespace;
         python = "${pythonTree}/${python.dir}";
       }
     );

@@ -86,6 +86,8 @@ in
   link,
   # The fixed part of metadata.json.
   metadata,
+  # The namespace of its operators; null: the build's own.
+  opNamespace ? null,
 }:
 let
   recipe = (import ../recipes.nix).${system};
@@ -141,7 +143,12 @@ in
   backend = metadata.backend.type;
   # Evaluating names of variants touches none of the above.
   package = package recipe {
-    inherit library metadata variant;
+    inherit
+      library
+      metadata
+      opNamespace
+      variant
+      ;
     inherit (framework) ops;
   };
 }

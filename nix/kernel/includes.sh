@@ -13,7 +13,7 @@ mkdir ../includes
 LC_ALL=C awk '
     function keep() {
         at = match(line, /#|%:/)
-        if (at && substr(line, at) ~ /include|import|embed/ || line ~ /__has_include|\.incbin|_EXTENSION|_EXPAND|USE_|Py_LIMITED_API/) {
+        if (at && substr(line, at) ~ /include|import|embed/ || line ~ /__has_include|\.incbin|_EXTENSION|_EXPAND|TORCH_LIBRARY|USE_|Py_LIMITED_API/) {
             sub(/[ \t\r\f]+$/, "", line)
             print line >out
         }

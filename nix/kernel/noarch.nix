@@ -22,6 +22,7 @@ in
     system:
     (content id).package (import ../recipes.nix).${system} {
       library = null;
+      opNamespace = null;
       inherit metadata variant;
       inherit (framework) ops;
     };

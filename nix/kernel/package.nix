@@ -4,8 +4,10 @@
   # Kernel and variant.
   name,
   variant,
-  # The id of the build, which is also the op namespace of its library.
+  # The id of the build.
   namespace,
+  # The namespace of its operators: that id, unless its author chose another.
+  opNamespace,
   # A folder that holds the linked library, or null.
   library,
   # Template of _ops.py.
@@ -21,6 +23,7 @@ run {
   inherit
     variant
     namespace
+    opNamespace
     ops
     python
     ;

@@ -11,7 +11,8 @@ if [ -n "$library" ]; then
     for file in "$library"/*; do libraryName=${file##*/}; done
     cp "$library/$libraryName" "$dir"
 fi
-sed -e "s/__NAMESPACE__/$namespace/g" -e "s/__LIBRARY__/$libraryName/g" "$ops" >"$dir/_ops.py"
+sed -e "s/__NAMESPACE__/$namespace/g" -e "s/__OP_NAMESPACE__/$opNamespace/g" -e "s/__LIBRARY__/$libraryName/g" \
+    "$ops" >"$dir/_ops.py"
 
 # What metadata.json says of each file: base64 of its sha256, keyed by its path.
 files=$(

@@ -5,22 +5,27 @@ use camino::Utf8Path;
 use super::{CommandError, count, print, print_problems};
 use crate::kernel::{Kernel, LoadError};
 use crate::matrix::{matrix, table};
+use crate::plan::warnings;
 use crate::problem::Problems;
 
 pub fn run(path: &Utf8Path, json: bool) -> Result<(), CommandError> {
     let loaded = match Kernel::load(path) {
         Ok(loaded) => loaded,
         Err(LoadError::Problems(problems)) if json => {
-            print_json(&problems)?;
+            print_json(&problems, &[])?;
             return Err(CommandError::Load(LoadError::Problems(problems)));
         }
         Err(error) => return Err(error.into()),
     };
-    if json {
-        return print_json(&loaded.warnings);
-    }
-    print_problems(&loaded.warnings);
     let kernel = loaded.kernel;
+    let matrix = matrix(&kernel, table());
+    let of_sources = warnings(&kernel, &matrix, table());
+    if json {
+        return print_json(&loaded.warnings, &of_sources);
+    }
+    for problems in [&loaded.warnings].into_iter().chain(&of_sources) {
+        print_problems(problems);
+    }
     let backends: Vec<&str> = kernel
         .backends
         .iter()
@@ -33,12 +38,17 @@ pub fn run(path: &Utf8Path, json: bool) -> Result<(), CommandError> {
         loaded.edition,
         in_words(&backends),
         count(kernel.units().count(), "source"),
-        count(matrix(&kernel, table()).variants.len(), "variant")
+        count(matrix.variants.len(), "variant")
     ))
 }
 
-fn print_json(problems: &Problems) -> Result<(), CommandError> {
-    print(&format!("{:#}\n", problems.to_json()))
+/// The problems of build.toml, and under `sources` those of other files, if there are any.
+fn print_json(problems: &Problems, of_sources: &[Problems]) -> Result<(), CommandError> {
+    let mut json = problems.to_json();
+    if !of_sources.is_empty() {
+        json["sources"] = of_sources.iter().map(Problems::to_json).collect();
+    }
+    print(&format!("{json:#}\n"))
 }
 
 /// "cpu", "cpu and cuda", "cpu, cuda and metal".

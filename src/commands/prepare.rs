@@ -33,6 +33,9 @@ pub fn prepare(path: &Utf8Path) -> Result<Prepared, CommandError> {
         anstream::eprintln!("note: {backend} is left out: there is no toolchain for it yet");
     }
     let plan = plan(&kernel, &matrix, table())?;
+    for warnings in &plan.warnings {
+        print_problems(warnings);
+    }
     for note in &plan.notes {
         anstream::eprintln!("note: {note}");
     }

@@ -7,6 +7,7 @@
 
 use sha2::{Digest, Sha256};
 
+use super::operators;
 use crate::hex;
 
 /// An include, or a question whether there is one.
@@ -20,13 +21,14 @@ pub enum Include {
     Computed,
 }
 
-/// Parts of words that make a line one of those below: of what needs no directive, of macros that hold or take the op
+/// Parts of words that make a line one of those below: of what needs no directive, of macros that hold or take an op
 /// namespace, and of macros that come with a framework.
-const WORDS: [&str; 6] = [
+const WORDS: [&str; 7] = [
     "__has_include",
     ".incbin",
     "_EXTENSION",
     "_EXPAND",
+    operators::MARK,
     "USE_",
     "Py_LIMITED_API",
 ];

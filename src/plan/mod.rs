@@ -8,6 +8,7 @@ pub mod id;
 mod includes;
 mod metadata;
 mod namespace;
+mod operators;
 mod search;
 mod split;
 mod units;
@@ -21,12 +22,14 @@ use thiserror::Error;
 
 use crate::kernel::{Backend, Framework, HeaderArchive, Kernel};
 use crate::matrix::{Matrix, Row, Table, Variant, header_libraries};
+use crate::problem::Problems;
 
 pub use self::device::DeviceArch;
 pub use self::headers::Listing;
 use self::metadata::HeaderDepend;
 pub use self::metadata::Metadata;
 pub use self::namespace::Namespace;
+use self::operators::Operators;
 pub use self::search::{Reach, Search};
 pub use self::split::{ArchPart, Split};
 pub use self::units::{Component, Driver, Objects, UnitGroup};
@@ -57,6 +60,9 @@ pub struct Plan {
     /// What is left out or surely not meant, in words; not part of build.nix.
     #[serde(skip)]
     pub notes: Vec<String>,
+    /// What is doubtful in sources, by file; not part of build.nix.
+    #[serde(skip)]
+    pub warnings: Vec<Problems>,
 }
 
 impl Plan {
@@ -98,6 +104,12 @@ pub struct VariantPlan {
     pub components: Vec<Component>,
     pub link: Link,
     pub metadata: Metadata,
+    /// The op namespace of its operators, if it is not the build's own: that its id names.
+    #[serde(rename = "opNamespace", skip_serializing_if = "Option::is_none")]
+    pub op_namespace: Option<String>,
+    /// Where its operators are defined.
+    #[serde(skip)]
+    operators: Operators,
 }
 
 /// One variant of Python files alone, resolved.
@@ -200,6 +212,10 @@ pub fn plan(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Result<Plan, Pla
         searches,
         archives: archives(matrix),
         objects: units::share(&mut variants),
+        warnings: operators::warnings(
+            &kernel.root,
+            variants.iter().map(|variant| &variant.operators),
+        ),
         variants,
         noarch,
         notes,
@@ -220,6 +236,15 @@ fn archives(matrix: &Matrix) -> BTreeMap<String, Archive> {
         (name.clone(), archive)
     };
     archives.map(archive).collect()
+}
+
+/// The warnings of a plan, for who needs nothing else of it. What cannot be planned has none: `plan` says why.
+pub fn warnings(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Vec<Problems> {
+    // A plan takes its time, and this is rare.
+    match operators::may_warn(kernel) {
+        true => plan(kernel, matrix, table).map_or_else(|_| Vec::new(), |plan| plan.warnings),
+        false => Vec::new(),
+    }
 }
 
 fn noarch_plan(kernel: &Kernel, variant: &Variant) -> NoarchPlan {
@@ -249,6 +274,32 @@ fn variant_plan(
     notes: &mut Vec<String>,
 ) -> VariantPlan {
     let components = units::components(kernel, variant, row, matrix, table, searches, notes);
+    let header_depends = header_depends(kernel, variant, row, table);
+    let mut operators = Operators::default();
+    for component in &components {
+        operators.merge(&component.operators);
+    }
+    VariantPlan {
+        op_namespace: operators.namespace().map(str::to_owned),
+        operators,
+        variant: variant.name.clone(),
+        system: row.system.clone(),
+        bundle: row.bundle,
+        toolchain: row.toolchain.clone(),
+        id: id::identity(kernel, row.backend, &components),
+        link: link(row, table, &components),
+        metadata: metadata::metadata(kernel, row.backend, &components, header_depends),
+        components,
+    }
+}
+
+/// The libraries of headers that sections of a variant name.
+fn header_depends(
+    kernel: &Kernel,
+    variant: &Variant,
+    row: &Row,
+    table: &Table,
+) -> BTreeSet<HeaderDepend> {
     let libraries = header_libraries(kernel, table, row);
     let known = libraries.filter_map(|(_, name, library)| {
         Some(HeaderDepend {
@@ -263,17 +314,7 @@ fn variant_plan(
         version: None,
         sha256: Some(headers.archive.sha256.clone()),
     });
-    let header_depends = known.chain(own).collect();
-    VariantPlan {
-        variant: variant.name.clone(),
-        system: row.system.clone(),
-        bundle: row.bundle,
-        toolchain: row.toolchain.clone(),
-        id: id::identity(kernel, row.backend, &components),
-        link: link(row, table, &components),
-        metadata: metadata::metadata(kernel, row.backend, &components, header_depends),
-        components,
-    }
+    known.chain(own).collect()
 }
 
 /// Symbol families of an OpenMP runtime.

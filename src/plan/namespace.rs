@@ -7,7 +7,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "lowercase")]
 pub enum Namespace {
-    /// Not at all.
+    /// Not at all, or under a name of the author's (operators.rs).
     None,
     /// Through the macros of registration.h alone: the link defines the namespace.
     Linked,
@@ -15,7 +15,8 @@ pub enum Namespace {
     Compiled,
 }
 
-const NAME: &str = "TORCH_EXTENSION_NAME";
+/// The macro that is the namespace of a build.
+pub(super) const NAME: &str = "TORCH_EXTENSION_NAME";
 
 /// The macros of registration.h that do without the name.
 const LINKED: [&str; 3] = [
@@ -76,7 +77,7 @@ fn is_argument(before: &str) -> bool {
 }
 
 /// The identifier that a text ends in.
-fn word_before(text: &str) -> &str {
+pub(super) fn word_before(text: &str) -> &str {
     let start = text
         .rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
         .map_or(0, |at| {
@@ -85,27 +86,41 @@ fn word_before(text: &str) -> &str {
     &text[start..]
 }
 
-/// C or C++ text with a blank for each comment. Raw strings are read as plain ones: taking code for a comment there ends
-/// in a compiler's error, not in a wrong build.
+/// C or C++ text with blanks for comments, as long as the original. Raw strings are read as plain ones: taking code for a
+/// comment there ends in a compiler's error, not in a wrong build.
 fn without_comments(text: &str) -> String {
+    blanked(text, false)
+}
+
+/// The same with blanks for what stands in quotation marks.
+pub(super) fn without_comments_and_literals(text: &str) -> String {
+    blanked(text, true)
+}
+
+fn blanked(text: &str, literals: bool) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let length = if rest.starts_with("//") {
-            kept.push(' ');
-            rest.find('\n').unwrap_or(rest.len())
+        let (length, is_blank) = if rest.starts_with("//") {
+            (rest.find('\n').unwrap_or(rest.len()), true)
         } else if let Some(comment) = rest.strip_prefix("/*") {
-            kept.push(' ');
-            comment.find("*/").map_or(rest.len(), |end| end + 4)
+            (comment.find("*/").map_or(rest.len(), |end| end + 4), true)
         } else if first == '"' || first == '\'' {
-            let literal = literal_length(rest, first);
-            kept.push_str(&rest[..literal]);
-            literal
+            (literal_length(rest, first), literals)
         } else {
-            kept.push(first);
-            first.len_utf8()
+            (first.len_utf8(), false)
         };
-        rest = &rest[length..];
+        let (part, after) = rest.split_at(length);
+        if is_blank {
+            // Places and lines stay what they are.
+            kept.extend(
+                part.bytes()
+                    .map(|byte| if byte == b'\n' { '\n' } else { ' ' }),
+            );
+        } else {
+            kept.push_str(part);
+        }
+        rest = after;
     }
     kept
 }

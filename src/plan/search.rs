@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::flags::framework_macros;
 use super::headers::Headers;
 use super::includes::{self, Include};
+use super::operators::{self, Operators};
 use super::{Namespace, PlanError, split};
 use crate::kernel::{Framework, Kernel};
 use crate::matrix::{Matrix, Table};
@@ -84,6 +85,8 @@ pub struct Reach {
     pub arch: bool,
     /// What it and its headers do with the op namespace.
     pub namespace: Namespace,
+    /// Where it and its headers define operators.
+    pub operators: Operators,
 }
 
 /// The files of a component, before it is known for which variants.
@@ -191,7 +194,13 @@ fn search(
             .map(|node| node.path.as_str().to_owned())
             .collect();
         headers.sort();
+        let mut operators = Operators::default();
+        for node in nodes() {
+            operators.merge(&node.text.operators);
+        }
+        operators.expand(|name| nodes().any(|node| node.text.macros.contains(name)));
         let reach = Reach {
+            operators,
             headers,
             framework: nodes().any(|node| node.framework),
             libraries: nodes().any(|node| node.libraries),
@@ -240,6 +249,8 @@ struct Files<'a> {
     root: &'a Utf8Path,
     headers: Headers,
     namespace: fn(&str) -> Namespace,
+    /// Whether torch may register their operators.
+    torch: bool,
     macros: BTreeSet<&'a str>,
     read: RefCell<HashMap<Utf8PathBuf, Rc<Text>>>,
     exist: RefCell<HashMap<Utf8PathBuf, bool>>,
@@ -251,6 +262,9 @@ struct Text {
     includes: Vec<Include>,
     digest: String,
     namespace: Namespace,
+    operators: Operators,
+    /// Names of the macros that it defines.
+    macros: BTreeSet<String>,
     /// Whether it has the name of a macro that comes with the framework.
     framework: bool,
     /// Whether it has the name of a macro that tells architectures apart.
@@ -268,6 +282,7 @@ impl<'a> Files<'a> {
                 Framework::Torch(_) | Framework::TorchNoarch(_) => Namespace::of_torch,
                 Framework::TvmFfi(_) => Namespace::of_tvm_ffi,
             },
+            torch: kernel.framework.torch().is_some(),
             macros: framework_macros(table),
             read: RefCell::default(),
             exist: RefCell::default(),
@@ -288,6 +303,11 @@ impl<'a> Files<'a> {
             arch_list: words.contains(split::ARCH_LIST),
             includes: includes::includes(&bytes),
             digest: includes::digest(&bytes),
+            operators: match self.torch {
+                true => Operators::of(file, &words),
+                false => Operators::default(),
+            },
+            macros: operators::macros(&words),
             // A registration.h of the kernel's own takes the place of the build's.
             namespace: match file.file_name() {
                 Some("registration.h") => Namespace::Compiled,

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::device::DeviceArch;
 use super::flags::{Asked, without_framework};
+use super::operators::Operators;
 use super::search::{Search, folders};
 use super::split::{self, Split};
 use super::{Namespace, VariantPlan, device, flags};
@@ -38,6 +39,9 @@ pub struct Component {
     /// Whether its flags ask for OpenMP.
     #[serde(skip)]
     pub openmp: bool,
+    /// Where its units define operators.
+    #[serde(skip)]
+    pub operators: Operators,
 }
 
 /// Units that know nothing of the framework's release, and so are the same in several variants.
@@ -298,10 +302,14 @@ impl Context<'_> {
         let search = searches.find(|search| search.include == include);
         let mut headers: BTreeSet<&String> = BTreeSet::new();
         let mut groups: BTreeMap<_, UnitGroup> = BTreeMap::new();
+        let mut operators = Operators::default();
         for (source, language) in units {
             let reach = search.and_then(|search| search.reach(source));
             let namespace = reach.map_or(Namespace::None, |reach| reach.namespace);
             headers.extend(reach.iter().flat_map(|reach| &reach.headers));
+            if let Some(reach) = reach {
+                operators.merge(&reach.operators);
+            }
             let driver = Driver::of(self.row, language);
             // torch brings what translates CUDA sources.
             let translated = driver == Driver::Hip && language == Language::Cuda;
@@ -349,7 +357,14 @@ impl Context<'_> {
             });
             group.sources.push(source.to_string());
         }
+        operators.expand(|name| {
+            own.cxx
+                .iter()
+                .chain(own.device)
+                .any(|flag| defines(flag, name))
+        });
         Component {
+            operators,
             name: name.to_owned(),
             include,
             headers: headers.into_iter().cloned().collect(),
@@ -442,4 +457,10 @@ impl Context<'_> {
         }
         flags
     }
+}
+
+/// Whether a flag may define a macro: `-DNAME=value`, or `NAME=value` behind `-D`.
+fn defines(flag: &str, name: &str) -> bool {
+    let macro_name = flag.strip_prefix("-D").unwrap_or(flag);
+    macro_name.split('=').next() == Some(name)
 }

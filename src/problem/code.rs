@@ -50,7 +50,7 @@ macro_rules! codes {
 }
 
 // KB00xx the file and its shape, KB01xx [general], KB02xx the framework section,
-// KB03xx [kernel.*], KB04xx paths and other strings that reach the file system; KB10xx flake.nix.
+// KB03xx [kernel.*], KB04xx paths and other strings that reach the file system; KB10xx flake.nix, KB11xx sources.
 codes! {
     SYNTAX = "KB0001", "the file is not valid TOML";
     ENCODING = "KB0002", "the file is not UTF-8";
@@ -115,6 +115,8 @@ codes! {
 
     FLAKE_SELF = "KB1001", "flake.nix makes its outputs without self";
     FLAKE_SYNTAX = "KB1002", "flake.nix is not valid Nix";
+
+    FIXED_NAMESPACE = "KB1101", "operators are registered under a name that is the same in every build";
 }
 
 #[cfg(test)]

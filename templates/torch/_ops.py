@@ -3,9 +3,9 @@ import torch
 
 from . import __NAMESPACE__  # noqa: F401, importing it registers the operators
 
-ops = torch.ops.__NAMESPACE__
+ops = torch.ops.__OP_NAMESPACE__
 
 
 def add_op_namespace_prefix(op_name: str) -> str:
     """The full name of an operator of this kernel, e.g. for `torch.library.register_fake`."""
-    return f"__NAMESPACE__::{op_name}"
+    return f"__OP_NAMESPACE__::{op_name}"

@@ -19,6 +19,7 @@ fn rust_and_the_shell_compute_the_same_digests() {
         "int x; /* #include */ // ends in \\\n #include <d>  \t\r\u{c}\nint include;\n",
         "%:import <e>\n#  if __has_include(<f>)\nasm(\".incbin \\\"g\\\"\");\n#pragma once",
         "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)\n#ifdef USE_RPC\nPy_LIMITED_API\nTORCH_LIBRARY_EXPAND\n",
+        "TORCH_LIBRARY(mine, ops) {\n  ops.def(\"f() -> ()\");\n}\nTORCH_LIBRARY_FRAGMENT( \\\n mine, ops) {}\n",
         "\u{e4} # \u{2028} include \u{a0}\n#embed \u{1f980}\\",
     ];
     let source = |at: usize| format!("csrc/a {at}=$.cpp");

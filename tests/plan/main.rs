@@ -6,6 +6,7 @@ mod kernel;
 mod nix;
 
 mod agreement;
+mod operators;
 mod units;
 
 use self::kernel::Sample;
