@@ -12,12 +12,12 @@ mod git_url;
 mod license;
 mod load;
 mod name;
-mod owners;
 mod paths;
 pub mod python_depends;
 pub mod rocm_arch;
 mod section_backend;
 mod sections;
+mod shared;
 pub mod source;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -134,17 +134,19 @@ impl Bounds {
     }
 }
 
-/// One `[kernel.<name>]`: sources compiled with the same flags for one backend.
+/// Sources compiled with the same flags for one backend: a `[kernel.<name>]`, or what several of them share
+/// (`kernel/shared.rs`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
-    /// Name, fit for a file name.
+    /// Name, fit for a file name: `gemm`, or `gemm+gemm_sm100` for what two sections share.
     pub name: String,
     /// The backend and what only it has.
     pub backend: SectionBackend,
     /// Libraries to compile against, without repetition, in the order of the enum. Each that is not known by a fixed word
     /// is a key of `Kernel::header_archives`.
     pub depends: BTreeSet<Dependency>,
-    /// Sources and headers, in the order written; at least one can be compiled.
+    /// Sources and headers, in the order written, without repetition. A source is in one section of its backend only, and
+    /// not in the binding too; where the sections hold headers alone, the binding is all that is compiled.
     pub src: Vec<Utf8PathBuf>,
     /// Include directories; `.` is the kernel's directory.
     pub include: Vec<Utf8PathBuf>,
@@ -166,19 +168,17 @@ pub enum SectionBackend {
     Cpu,
     /// NVIDIA GPUs.
     Cuda {
-        /// Capabilities to compile for, sorted, without repetition; empty for the default ones.
-        capabilities: Vec<Capability>,
+        /// What it is compiled for: the union of these; never empty.
+        targets: Vec<Target<Capability>>,
         /// Flags for nvcc.
         flags: Vec<String>,
-        /// Oldest CUDA toolkit that compiles this section.
-        minver: Option<Version>,
     },
     /// Apple GPUs.
     Metal,
     /// AMD GPUs.
     Rocm {
-        /// Architectures to compile for, sorted, without repetition; empty for the default ones.
-        archs: Vec<RocmArch>,
+        /// What it is compiled for: the union of these; never empty.
+        targets: Vec<Target<RocmArch>>,
         /// Flags for hipcc.
         flags: Vec<String>,
     },
@@ -187,6 +187,24 @@ pub enum SectionBackend {
         /// Flags for the SYCL compiler.
         flags: Vec<String>,
     },
+}
+
+/// The GPUs that one `[kernel.<name>]` asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target<Arch> {
+    /// The section of build.toml that asks.
+    pub section: String,
+    /// Architectures to compile for, sorted, without repetition; empty for the default ones.
+    pub archs: Vec<Arch>,
+    /// Oldest toolkit that compiles for them.
+    pub minver: Option<Version>,
+}
+
+impl<Arch> Target<Arch> {
+    /// Whether a toolkit compiles for it.
+    pub fn is_active(&self, toolkit: &Version) -> bool {
+        self.minver.as_ref().is_none_or(|minver| minver <= toolkit)
+    }
 }
 
 impl SectionBackend {
@@ -216,7 +234,8 @@ impl Kernel {
     /// Checks a manifest against the files under `root`. The problems include those of the
     /// manifest itself; there is a kernel exactly if none of them is an error.
     pub fn check(manifest: &Manifest, root: &Utf8Path) -> (Option<Kernel>, Problems) {
-        let mut check = Check::new(root, manifest.problems.clone());
+        let edition = manifest.edition.as_ref().map(|detected| detected.edition);
+        let mut check = Check::new(root, edition, manifest.problems.clone());
         let Some(body) = &manifest.body else {
             return (None, check.problems);
         };

@@ -6,7 +6,7 @@ mod kernel;
 use std::collections::BTreeSet;
 
 use kernel_builder::kernel::{
-    Backend, Bounds, Dependency, Framework, Kernel, KnownDependency, SectionBackend, Torch,
+    Backend, Bounds, Dependency, Framework, Kernel, KnownDependency, SectionBackend, Target, Torch,
 };
 use kernel_builder::matrix::{self, Excluded, Matrix, Table, Variant, matrix};
 use kernel_builder::version::Version;
@@ -43,7 +43,11 @@ src = ["csrc/gpu.cu"]
 fn for_all() -> Kernel {
     let mut kernel = sample();
     let rocm = SectionBackend::Rocm {
-        archs: Vec::new(),
+        targets: vec![Target {
+            section: "host".to_owned(),
+            archs: Vec::new(),
+            minver: None,
+        }],
         flags: Vec::new(),
     };
     let xpu = SectionBackend::Xpu { flags: Vec::new() };
@@ -573,10 +577,9 @@ fn a_library_without_pins_leaves_out_its_backend_alone() {
 fn cutlass_for_one_architecture_alone_needs_a_newer_clang() {
     let mut kernel = sample();
     for section in &mut kernel.sections {
-        if let SectionBackend::Cuda { capabilities, .. } = &mut section.backend {
-            *capabilities = ["8.0", "9.0a"]
-                .map(|text| text.parse().expect("one"))
-                .to_vec();
+        if let SectionBackend::Cuda { targets, .. } = &mut section.backend {
+            let capabilities = ["8.0", "9.0a"].map(|text| text.parse().expect("one"));
+            targets[0].archs = capabilities.to_vec();
             let library = Dependency::Known(KnownDependency::Cutlass3_8);
             section.depends = BTreeSet::from([library]);
         }

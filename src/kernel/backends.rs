@@ -90,6 +90,14 @@ impl Check {
             if first.contains_key(&backend) {
                 continue;
             }
+            let tvm_ffi = file.torch.is_none() && file.tvm_ffi.is_some();
+            let help = match tvm_ffi && !TVM_FFI.contains(&backend) {
+                true => format!(
+                    "remove the section: `[tvm-ffi]` is for {}",
+                    TVM_FFI.map(Backend::as_str).join(", ")
+                ),
+                false => format!("add \"{backend}\" to that list, or remove the section"),
+            };
             self.report(
                 Problem::error(
                     code::SECTION_BACKEND_UNLISTED,
@@ -98,9 +106,7 @@ impl Check {
                 )
                 .label("this section would never be built")
                 .related(list, "the backends of this kernel")
-                .help(format!(
-                    "add \"{backend}\" to that list, or remove the section"
-                )),
+                .help(help),
             );
         }
     }

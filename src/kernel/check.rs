@@ -8,7 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::Bounds;
 use super::framework::plain;
 use super::paths::Expect;
-use crate::manifest::{List, Spanned};
+use crate::manifest::{Edition, List, Spanned};
 use crate::problem::{Problem, Problems, code};
 use crate::version::Version;
 
@@ -16,6 +16,8 @@ use crate::version::Version;
 pub(super) struct Check {
     /// The kernel's directory.
     pub root: Utf8PathBuf,
+    /// Whether the file is older than edition 5: what was built from it then is built now.
+    pub older: bool,
     /// Folders that are known to be inside the kernel once every link is followed.
     pub inside: BTreeSet<String>,
     /// What was found so far, including the problems of the manifest.
@@ -23,9 +25,10 @@ pub(super) struct Check {
 }
 
 impl Check {
-    pub fn new(root: &Utf8Path, problems: Problems) -> Self {
+    pub fn new(root: &Utf8Path, edition: Option<Edition>, problems: Problems) -> Self {
         Self {
             root: root.to_owned(),
+            older: edition.is_some_and(|edition| edition != Edition::V5),
             inside: BTreeSet::new(),
             problems,
         }

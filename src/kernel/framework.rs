@@ -158,7 +158,7 @@ impl Check {
         backends: &BTreeSet<Backend>,
     ) -> Vec<Utf8PathBuf> {
         let src = self.paths(written, Expect::File);
-        self.sources_once(&src);
+        let src = self.sources_once(src);
         self.sources_compile(&src, backends);
         let compiled = src.iter().any(|path| Language::of(&path.value).is_some());
         let key = format!("{}.src", framework.key);

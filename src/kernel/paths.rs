@@ -1,6 +1,7 @@
 //! Checks of paths written in build.toml. Every path that passes is relative, without `.` and
 //! `..`, and names something inside the kernel.
 
+use std::collections::BTreeSet;
 use std::fs::Metadata;
 use std::io;
 
@@ -25,15 +26,24 @@ impl Check {
         expect: Expect,
     ) -> Vec<Spanned<Utf8PathBuf>> {
         let list: &[_] = list.map_or(&[], |list| &list.value);
+        let listed: BTreeSet<Utf8PathBuf> = list
+            .iter()
+            .filter_map(|written| normalise(&written.value).ok())
+            .collect();
         list.iter()
-            .filter_map(|written| self.path(written, expect))
+            .filter_map(|written| self.path(written, expect, &listed))
             .collect()
     }
 
-    fn path(&mut self, written: &Spanned<String>, expect: Expect) -> Option<Spanned<Utf8PathBuf>> {
+    fn path(
+        &mut self,
+        written: &Spanned<String>,
+        expect: Expect,
+        listed: &BTreeSet<Utf8PathBuf>,
+    ) -> Option<Spanned<Utf8PathBuf>> {
         let place = &written.place;
         match normalise(&written.value) {
-            Ok(path) => match self.on_disk(&path, place, expect) {
+            Ok(path) => match self.on_disk(&path, place, expect, listed) {
                 Ok(()) => {
                     let place = place.clone();
                     return Some(Spanned { value: path, place });
@@ -55,6 +65,7 @@ impl Check {
         path: &Utf8Path,
         place: &Place,
         expect: Expect,
+        listed: &BTreeSet<Utf8PathBuf>,
     ) -> Result<(), Box<Problem>> {
         let full = self.root.join(path);
         // One look is enough for what is no link.
@@ -73,7 +84,7 @@ impl Check {
             Box::new(
                 problem
                     .label("not in the kernel")
-                    .help(match self.similar(path) {
+                    .help(match self.similar(path, listed) {
                         Some(near) => format!("did you mean `{near}`?"),
                         None => {
                             "paths are relative to the directory of build.toml; add it or correct the path".to_owned()
@@ -134,13 +145,14 @@ impl Check {
         out
     }
 
-    /// The path in the same directory whose name is nearest.
-    fn similar(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
+    /// The path in the same directory whose name is nearest, of those that are not listed already.
+    fn similar(&self, path: &Utf8Path, listed: &BTreeSet<Utf8PathBuf>) -> Option<Utf8PathBuf> {
         let parent = path.parent()?;
         let entries = self.root.join(parent).read_dir_utf8().ok()?;
         let names: Vec<String> = entries
             .flatten()
             .map(|entry| entry.file_name().to_owned())
+            .filter(|name| !listed.contains(&parent.join(name)))
             .collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let near = suggest::nearest(path.file_name()?, &names)?;

@@ -1,21 +1,27 @@
 //! Checks of what depends on a section's backend: its own keys and its dependencies.
 
 use std::collections::BTreeSet;
+use std::str::FromStr;
 
 use super::capability::Capability;
 use super::check::Check;
-use super::rocm_arch::{self, RocmArch};
-use super::{Backend, Dependency, KnownDependency, SectionBackend};
+use super::rocm_arch::{self, RocmArch, UnknownArch};
+use super::{Backend, Dependency, KnownDependency, SectionBackend, Target};
 use crate::manifest::section::SectionBackend as Written;
 use crate::manifest::v5::BuildToml;
 use crate::manifest::{List, Spanned};
 use crate::matrix;
-use crate::problem::{Problem, code, suggest};
+use crate::problem::{Problem, Severity, code, suggest};
 use crate::version::Version;
 
 impl Check {
     /// A backend with the keys that only its sections have.
-    pub fn section_backend(&mut self, written: &Written, file: &BuildToml) -> SectionBackend {
+    pub fn section_backend(
+        &mut self,
+        written: &Written,
+        name: &str,
+        file: &BuildToml,
+    ) -> SectionBackend {
         match written {
             Written::Cpu => SectionBackend::Cpu,
             Written::Metal => SectionBackend::Metal,
@@ -26,13 +32,20 @@ impl Check {
             } => {
                 self.minver_in_reach(minver.as_ref(), file.general.cuda.maxver.as_ref());
                 SectionBackend::Cuda {
-                    capabilities: self.capabilities(capabilities.as_ref()),
+                    targets: vec![Target {
+                        section: name.to_owned(),
+                        archs: self.capabilities(capabilities.as_ref()),
+                        minver: self.minor(minver.as_ref()),
+                    }],
                     flags: self.flags(flags.as_ref()),
-                    minver: self.minor(minver.as_ref()),
                 }
             }
             Written::Rocm { archs, flags } => SectionBackend::Rocm {
-                archs: self.rocm_archs(archs.as_ref()),
+                targets: vec![Target {
+                    section: name.to_owned(),
+                    archs: self.rocm_archs(archs.as_ref()),
+                    minver: None,
+                }],
                 flags: self.flags(flags.as_ref()),
             },
             Written::Xpu { flags } => SectionBackend::Xpu {
@@ -69,30 +82,42 @@ impl Check {
 
     /// NVIDIA capabilities that some toolkit compiles for.
     pub fn capabilities(&mut self, list: Option<&List<String>>) -> Vec<Capability> {
-        let mut found = BTreeSet::new();
-        for written in list.map_or(&[][..], |list| &list.value) {
-            let capability = written.value.parse::<Capability>().ok();
-            match capability.filter(|c| matrix::table().toolkits_for(c).is_some()) {
-                Some(capability) => self.once(found.insert(capability), written),
-                None => self.report(unknown_capability(written)),
-            }
-        }
-        self.not_empty(list);
-        found.into_iter().collect()
+        let is_known = |capability: &Capability| matrix::table().toolkits_for(capability).is_some();
+        self.gpus(list, is_known, unknown_capability)
     }
 
     /// AMD architectures.
     pub fn rocm_archs(&mut self, list: Option<&List<String>>) -> Vec<RocmArch> {
+        self.gpus(list, |_| true, unknown_architecture)
+    }
+
+    /// GPUs of a list, sorted, without those that are not known. A list of which nothing is left is wrong. Otherwise a name
+    /// that could be a GPU's is left out with a warning, as an unknown GPU is only missed by those who have it; so is any
+    /// other text in a file older than edition 5.
+    fn gpus<Arch: FromStr + Ord>(
+        &mut self,
+        list: Option<&List<String>>,
+        is_known: impl Fn(&Arch) -> bool,
+        unknown: impl Fn(&Spanned<String>) -> Unknown,
+    ) -> Vec<Arch> {
         let mut found = BTreeSet::new();
+        let mut others = Vec::new();
         for written in list.map_or(&[][..], |list| &list.value) {
-            match written.value.parse::<RocmArch>() {
-                Ok(arch) => self.once(found.insert(arch), written),
-                Err(error) => self.report(
-                    Problem::error(code::ROCM_ARCH, &written.place, error.to_string())
-                        .label("not a known architecture")
-                        .help(suggest::suggest(&written.value, rocm_arch::KNOWN)),
-                ),
+            match written.value.parse().ok().filter(&is_known) {
+                Some(arch) => self.once(found.insert(arch), written),
+                None => others.push(unknown(written)),
             }
+        }
+        for Unknown {
+            mut problem,
+            is_name,
+        } in others
+        {
+            if !found.is_empty() && (is_name || self.older) {
+                problem.severity = Severity::Warning;
+                problem.label = "not compiled for".to_owned();
+            }
+            self.report(problem);
         }
         self.not_empty(list);
         found.into_iter().collect()
@@ -166,16 +191,41 @@ impl Check {
     }
 }
 
+/// A GPU that no toolkit knows.
+struct Unknown {
+    problem: Problem,
+    /// Whether the text is the name of a GPU by its form.
+    is_name: bool,
+}
+
+fn unknown_architecture(written: &Spanned<String>) -> Unknown {
+    let error = UnknownArch(written.value.clone());
+    let digits = written.value.strip_prefix("gfx").unwrap_or_default();
+    let hex = |c: char| c.is_ascii_digit() || matches!(c, 'a'..='f');
+    Unknown {
+        problem: Problem::error(code::ROCM_ARCH, &written.place, error.to_string())
+            .label("not a known architecture")
+            .help(suggest::suggest(&written.value, rocm_arch::KNOWN)),
+        is_name: matches!(digits.len(), 3 | 4) && digits.chars().all(hex),
+    }
+}
+
 /// What is wrong with a capability, and which toolkits know the one that was meant.
-fn unknown_capability(written: &Spanned<String>) -> Problem {
+fn unknown_capability(written: &Spanned<String>) -> Unknown {
     let table = matrix::table();
     let known = table.capabilities();
     let names: Vec<String> = known.iter().map(ToString::to_string).collect();
-    let near = nearest(&written.value, &known);
+    let toolkit = is_toolkit(&written.value);
+    let near = nearest(&written.value, &known).filter(|_| !toolkit);
     let near = near.and_then(|near| Some((near, table.toolkits_for(&near)?)));
     let help = match near {
         Some((near, toolkits)) => format!(
             "did you mean `{near}`, which {toolkits} compiles for? Known are: {}",
+            names.join(", ")
+        ),
+        None if toolkit => format!(
+            "{} is the version of a CUDA toolkit, not the capability of a GPU: `cuda-minver` and `general.cuda` take it. Known are: {}",
+            written.value,
             names.join(", ")
         ),
         None => format!("known are: {}", names.join(", ")),
@@ -184,9 +234,18 @@ fn unknown_capability(written: &Spanned<String>) -> Problem {
         "no CUDA toolkit knows the GPU capability `{}`",
         written.value
     );
-    Problem::error(code::CAPABILITY, &written.place, message)
-        .label("not a known capability")
-        .help(help)
+    Unknown {
+        problem: Problem::error(code::CAPABILITY, &written.place, message)
+            .label("not a known capability")
+            .help(help),
+        is_name: written.value.parse::<Capability>().is_ok(),
+    }
+}
+
+/// Whether a text that is no capability is the version of a toolkit.
+fn is_toolkit(text: &str) -> bool {
+    let version = text.parse::<Version>();
+    version.is_ok_and(|version| matrix::table().cuda(&version).is_some())
 }
 
 /// The capability of the nearest GPU; for what is not a capability, that with the nearest name.

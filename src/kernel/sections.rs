@@ -6,8 +6,8 @@ use camino::Utf8PathBuf;
 
 use super::check::Check;
 use super::framework::plain;
-use super::owners::Owners;
 use super::paths::Expect;
+use super::shared::{self, Listed};
 use super::source::{Language, is_header};
 use super::{Backend, Section};
 use crate::manifest::Spanned;
@@ -17,32 +17,34 @@ use crate::problem::{Place, Problem, code};
 
 pub(super) fn check(check: &mut Check, file: &BuildToml) -> Vec<Section> {
     let mut sections = Vec::new();
-    let mut owners = Owners::new(check, file);
     for written in &file.kernel {
         check.section_name(&written.name);
         let src = check.paths(written.src.as_ref(), Expect::File);
         let include = check.include(written.include.as_ref());
         let cxx_flags = check.flags(written.cxx_flags.as_ref());
-        check.sources_once(&src);
-        check.has_source(written, &src);
+        let src = check.sources_once(src);
+        check.has_source(written, &src, file);
         let Some(backend) = &written.backend else {
             continue;
         };
-        let backend = check.section_backend(&backend.value, file);
+        let backend = check.section_backend(&backend.value, &written.name.value, file);
         let of = backend.backend();
         check.sources_compile(&src, &BTreeSet::from([of]));
-        owners.claim(check, of, &src, &written.name);
         let depends = check.depends(written.depends.as_ref(), of, file);
-        sections.push(Section {
-            name: written.name.value.clone(),
-            backend,
-            depends,
-            src: plain(src),
-            include,
-            cxx_flags,
+        sections.push(Listed {
+            header: format!("[{}]", written.name.place.key),
+            section: Section {
+                name: written.name.value.clone(),
+                backend,
+                depends,
+                src: plain(src.clone()),
+                include,
+                cxx_flags,
+            },
+            src,
         });
     }
-    sections
+    shared::once(check, file, sections)
 }
 
 impl Check {
@@ -64,16 +66,22 @@ impl Check {
         );
     }
 
-    /// A source twice in one list, by whatever spelling.
-    pub(super) fn sources_once(&mut self, src: &[Spanned<Utf8PathBuf>]) {
-        let mut first: BTreeMap<&str, &Place> = BTreeMap::new();
-        for Spanned { value, place } in src {
+    /// The files of a list, each once: it may be there twice, by whatever spelling.
+    pub(super) fn sources_once(
+        &mut self,
+        src: Vec<Spanned<Utf8PathBuf>>,
+    ) -> Vec<Spanned<Utf8PathBuf>> {
+        let mut first: BTreeMap<String, Place> = BTreeMap::new();
+        let mut once = Vec::new();
+        for written in src {
+            let Spanned { value, place } = &written;
             let Some(earlier) = first.get(value.as_str()) else {
-                first.insert(value.as_str(), place);
+                first.insert(value.to_string(), place.clone());
+                once.push(written);
                 continue;
             };
             self.report(
-                Problem::error(
+                Problem::warning(
                     code::SOURCE_TWICE,
                     place,
                     format!("`{value}` is listed twice"),
@@ -83,9 +91,16 @@ impl Check {
                 .help("remove one of the two"),
             );
         }
+        once
     }
 
-    fn has_source(&mut self, written: &section::Section, src: &[Spanned<Utf8PathBuf>]) {
+    /// A section of headers alone is harmless: the binding is compiled for its backend all the same.
+    fn has_source(
+        &mut self,
+        written: &section::Section,
+        src: &[Spanned<Utf8PathBuf>],
+        file: &BuildToml,
+    ) {
         let Some(list) = &written.src else {
             return;
         };
@@ -94,15 +109,26 @@ impl Check {
             return;
         }
         let name = &written.name.place.key;
-        self.report(
-            Problem::error(
-                code::NO_SOURCE,
-                &list.place,
-                format!("`[{name}]` has no source to compile"),
-            )
-            .label("nothing to compile")
-            .help("list at least one source such as \"kernel.cu\" or \"kernel.cpp\", or remove the section"),
+        let backend = |section: &section::Section| {
+            let backend = section.backend.as_ref();
+            backend.map(|written| written.value.backend())
+        };
+        let own = backend(written);
+        let of_backend = file.kernel.iter().filter(|section| backend(section) == own);
+        let problem = Problem::warning(
+            code::NO_SOURCE,
+            &list.place,
+            format!("`[{name}]` has no source to compile"),
         );
+        let problem = match (own, of_backend.count()) {
+            (Some(backend), 1) => problem
+                .label(format!("the binding is all that is compiled for {backend}"))
+                .help("list a source such as \"kernel.cu\" or \"kernel.cpp\", unless the binding holds all the code"),
+            _ => problem
+                .label("nothing to compile")
+                .help("list a source such as \"kernel.cu\" or \"kernel.cpp\", or remove the section"),
+        };
+        self.report(problem);
     }
 
     /// Every file is either a header or in a language that all the backends compile.

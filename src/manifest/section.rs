@@ -7,7 +7,7 @@ use super::dependency::Dependency;
 use super::reader::Reader;
 use super::schema;
 use super::table::Table;
-use super::value::{FromValue, List, Spanned, Value};
+use super::value::{FromValue, List, Spanned, Value, one_of};
 use crate::problem::{Place, Problem, code};
 use crate::version::Version;
 
@@ -144,15 +144,19 @@ where
             cxx_flags: None,
         };
     };
-    let backend: Option<Spanned<Backend>> =
+    let backend: Option<Spanned<OfSection>> =
         table.required("backend", "add `backend = \"cuda\"` or another backend");
+    let backend = backend.map(|written| Spanned {
+        value: written.value.0,
+        place: written.place,
+    });
     let depends = read_depends::<D>(&mut table);
     let src = read_src(&mut table);
     let include = table.optional("include");
     let cxx_flags = table.optional("cxx-flags");
     let own = backend
         .as_ref()
-        .and_then(|b| own_keys(&mut table, b, reader));
+        .and_then(|backend| own_keys(&mut table, backend.value));
     match &own {
         Some(own) => table.finish_with(|key, place| foreign_key(key, place, own.backend())),
         None => {
@@ -177,12 +181,8 @@ where
     }
 }
 
-fn own_keys(
-    table: &mut Table<'_, '_>,
-    backend: &Spanned<Backend>,
-    reader: &Reader,
-) -> Option<SectionBackend> {
-    Some(match backend.value {
+fn own_keys(table: &mut Table<'_, '_>, backend: Backend) -> Option<SectionBackend> {
+    Some(match backend {
         Backend::Cpu => SectionBackend::Cpu,
         Backend::Metal => SectionBackend::Metal,
         Backend::Cuda => SectionBackend::Cuda {
@@ -197,20 +197,36 @@ fn own_keys(
         Backend::Xpu => SectionBackend::Xpu {
             flags: table.optional("sycl-flags"),
         },
-        Backend::Cann | Backend::Neuron | Backend::Tpu => {
-            let words: Vec<_> = OWN_KEYS.iter().map(|(b, _)| b.as_str()).collect();
+        Backend::Cann | Backend::Neuron | Backend::Tpu => return None,
+    })
+}
+
+/// A backend that can have sections.
+struct OfSection(Backend);
+
+impl FromValue for OfSection {
+    fn from_value(value: &Value<'_>, reader: &Reader) -> Option<Self> {
+        let text = String::from_value(value, reader)?;
+        let words: Vec<(&str, Backend)> = OWN_KEYS
+            .iter()
+            .map(|(backend, _)| (backend.as_str(), *backend))
+            .collect();
+        if Backend::ALL.iter().any(|b| b.as_str() == text) && words.iter().all(|(w, _)| *w != text)
+        {
+            let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
             reader.report(
                 Problem::error(
                     code::UNKNOWN_VALUE,
-                    &backend.place,
-                    format!("`{}` kernels have no `[kernel.*]` sections", backend.value),
+                    &value.place,
+                    format!("`{text}` kernels have no `[kernel.*]` sections"),
                 )
                 .label("only Python for this backend")
                 .help(format!("allowed are: {}", words.join(", "))),
             );
             return None;
         }
-    })
+        one_of(&text, &value.place, reader, "backend of a section", &words).map(Self)
+    }
 }
 
 /// A key that exists, but in sections of another backend.

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::kernel::capability::Feature;
 use crate::kernel::{
     Backend, Capability, Dependency, Framework, HeaderArchive, Kernel, KnownDependency, Section,
-    SectionBackend,
+    SectionBackend, Target,
 };
 use crate::version::Version;
 
@@ -300,39 +300,43 @@ fn outside_of_cuda(kernel: &Kernel, table: &Table, row: &Row) -> Option<Why> {
         });
     }
     let sections = || kernel.sections.iter().filter_map(cuda_section);
-    let active = |minver: &Option<&Version>| minver.is_none_or(|minver| minver <= cuda);
-    if !sections().any(|(_, _, minver)| active(&minver)) {
+    let mut targets = sections().flat_map(|(_, targets)| targets);
+    if !targets.any(|target| target.is_active(cuda)) {
         let (section, minver) = sections()
-            .filter_map(|(section, _, minver)| Some((section, minver?)))
+            .flat_map(|(_, targets)| targets)
+            .filter_map(|target| Some((&target.section, target.minver.as_ref()?)))
             .min_by_key(|(_, minver)| *minver)?;
         return Some(Why::SectionMinver {
-            section: section.name.clone(),
+            section: section.clone(),
             minver: minver.clone(),
         });
     }
     let known = &table.cuda(cuda)?.known;
-    sections()
-        .filter(|(_, _, minver)| active(minver))
-        .find_map(|(section, asked, _)| {
-            nothing_to_compile(section, asked, known, cuda)
-                .or_else(|| flags_without_meaning(section, row, cuda))
-                .or_else(|| no_grid_constants(section, asked, known, row, cuda))
-        })
+    sections().find_map(|(section, targets)| {
+        let mut active = targets.iter().filter(|target| target.is_active(cuda));
+        active.clone().next()?;
+        active
+            .find_map(|target| {
+                nothing_to_compile(target, known, cuda)
+                    .or_else(|| no_grid_constants(section, target, known, row, cuda))
+            })
+            .or_else(|| flags_without_meaning(section, row, cuda))
+    })
 }
 
 fn nothing_to_compile(
-    section: &Section,
-    asked: &[Capability],
+    target: &Target<Capability>,
     known: &[Capability],
     cuda: &Version,
 ) -> Option<Why> {
+    let asked = &target.archs;
     let compiled = |capability: &_| table::knows(known, capability);
     if asked.is_empty() || asked.iter().any(compiled) {
         return None;
     }
     let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
     Some(Why::Capabilities {
-        section: section.name.clone(),
+        section: target.section.clone(),
         cuda: cuda.clone(),
         asked: asked.join(", "),
     })
@@ -355,7 +359,7 @@ fn flags_without_meaning(section: &Section, row: &Row, cuda: &Version) -> Option
 /// fails when it runs.
 fn no_grid_constants(
     section: &Section,
-    asked: &[Capability],
+    target: &Target<Capability>,
     known: &[Capability],
     row: &Row,
     cuda: &Version,
@@ -368,10 +372,10 @@ fn no_grid_constants(
     let needs_them = |capability: &&Capability| {
         capability.feature == Feature::Architecture && table::knows(known, capability)
     };
-    let capability = asked.iter().find(needs_them)?;
+    let capability = target.archs.iter().find(needs_them)?;
     let dependency = named.max()?;
     (!clang::knows_grid_constants(family)).then(|| Why::GridConstants {
-        section: section.name.clone(),
+        section: target.section.clone(),
         cuda: cuda.clone(),
         dependency,
         capability: *capability,
@@ -384,32 +388,30 @@ fn outside_of_rocm(kernel: &Kernel, table: &Table, row: &Row) -> Option<Why> {
         .as_ref()
         .filter(|_| row.backend == Backend::Rocm)?;
     let known = &table.rocm(rocm)?.known;
-    let mut sections = kernel.sections.iter();
-    sections.find_map(|section| match &section.backend {
-        SectionBackend::Rocm { archs, .. }
-            if !archs.is_empty() && !archs.iter().any(|arch| known.contains(arch)) =>
-        {
-            let asked: Vec<String> = archs.iter().map(ToString::to_string).collect();
-            Some(Why::RocmArchs {
-                section: section.name.clone(),
-                rocm: rocm.clone(),
-                asked: asked.join(", "),
-            })
-        }
-        _ => None,
+    let targets = kernel.sections.iter().flat_map(|section| {
+        let targets: &[_] = match &section.backend {
+            SectionBackend::Rocm { targets, .. } => targets,
+            _ => &[],
+        };
+        targets
+    });
+    let compiles_nothing = |target: &&Target<_>| {
+        let archs = &target.archs;
+        !archs.is_empty() && !archs.iter().any(|arch| known.contains(arch))
+    };
+    let target = { targets }.find(compiles_nothing)?;
+    let asked: Vec<String> = target.archs.iter().map(ToString::to_string).collect();
+    Some(Why::RocmArchs {
+        section: target.section.clone(),
+        rocm: rocm.clone(),
+        asked: asked.join(", "),
     })
 }
 
-type CudaSection<'a> = (&'a Section, &'a [Capability], Option<&'a Version>);
-
-/// A CUDA section with its capabilities and its oldest toolkit.
-fn cuda_section(section: &Section) -> Option<CudaSection<'_>> {
+/// A CUDA section with what it is compiled for.
+fn cuda_section(section: &Section) -> Option<(&Section, &[Target<Capability>])> {
     match &section.backend {
-        SectionBackend::Cuda {
-            capabilities,
-            minver,
-            ..
-        } => Some((section, capabilities, minver.as_ref())),
+        SectionBackend::Cuda { targets, .. } => Some((section, targets)),
         SectionBackend::Cpu
         | SectionBackend::Metal
         | SectionBackend::Rocm { .. }

@@ -82,12 +82,11 @@ fn asking(kernel: &Kernel, row: &Row) -> [Option<String>; 2] {
 }
 
 fn is_compiled(section: &Section, row: &Row) -> bool {
-    match &section.backend {
-        SectionBackend::Cuda {
-            minver: Some(minver),
-            ..
-        } if row.compute.as_ref() < Some(minver) => false,
-        backend => backend.backend() == row.backend,
+    match (&section.backend, &row.compute) {
+        (SectionBackend::Cuda { targets, .. }, Some(toolkit)) => {
+            row.backend == Backend::Cuda && targets.iter().any(|target| target.is_active(toolkit))
+        }
+        (backend, _) => backend.backend() == row.backend,
     }
 }
 

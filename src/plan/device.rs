@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::{Component, Driver, UnitGroup};
-use crate::kernel::{Capability, RocmArch, Section, SectionBackend};
+use crate::kernel::{Capability, RocmArch, Section, SectionBackend, Target};
 use crate::matrix::{Row, Table};
+use crate::version::Version;
 
 /// A GPU architecture that code is compiled for ahead of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,27 +36,34 @@ pub(super) fn archs(
         return Vec::new();
     };
     let (name, asked, facts) = match &section.backend {
-        SectionBackend::Cuda { capabilities, .. } => {
+        SectionBackend::Cuda { targets, .. } => {
             let facts = table.cuda(toolkit);
             let facts = facts.map(|facts| (cuda(&facts.known), cuda(&facts.default)));
-            ("CUDA", cuda(capabilities), facts)
+            ("CUDA", asked(targets, toolkit, cuda), facts)
         }
-        SectionBackend::Rocm { archs, .. } => {
+        SectionBackend::Rocm { targets, .. } => {
             let facts = table.rocm(toolkit);
             let facts = facts.map(|facts| (rocm(&facts.known), rocm(&facts.default)));
-            ("ROCm", rocm(archs), facts)
+            ("ROCm", asked(targets, toolkit, rocm), facts)
         }
         SectionBackend::Cpu | SectionBackend::Metal | SectionBackend::Xpu { .. } => {
             return Vec::new();
         }
     };
     let Some((known, default)) = facts else {
-        return asked;
+        return asked.into_iter().flatten().collect();
     };
-    if asked.is_empty() {
-        return default;
-    }
-    let (kept, dropped): (Vec<_>, Vec<_>) = asked
+    let all: BTreeSet<DeviceArch> = asked
+        .into_iter()
+        .flat_map(|archs| {
+            if archs.is_empty() {
+                default.clone()
+            } else {
+                archs
+            }
+        })
+        .collect();
+    let (kept, dropped): (Vec<_>, Vec<_>) = all
         .into_iter()
         .partition(|arch| known.iter().any(|known| known.base() == arch.base()));
     if !dropped.is_empty() {
@@ -67,6 +75,16 @@ pub(super) fn archs(
         ));
     }
     kept
+}
+
+/// What each target asks for that a toolkit compiles for; empty for the usual ones.
+fn asked<Arch>(
+    targets: &[Target<Arch>],
+    toolkit: &Version,
+    archs: impl Fn(&[Arch]) -> Vec<DeviceArch>,
+) -> Vec<Vec<DeviceArch>> {
+    let active = targets.iter().filter(|target| target.is_active(toolkit));
+    active.map(|target| archs(&target.archs)).collect()
 }
 
 /// The CUDA architectures that a library of some components holds device code for, and whether flags of build.toml ask for

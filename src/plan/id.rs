@@ -11,7 +11,7 @@ use walkdir::WalkDir;
 use super::Python;
 use super::units::Component;
 use crate::hex;
-use crate::kernel::{Backend, Dependency, HeaderArchive, Kernel, SectionBackend};
+use crate::kernel::{Backend, Dependency, HeaderArchive, Kernel, SectionBackend, Target};
 
 /// What the id `<prefix>_<hash of salt and files>` is made of, less the Python files, which are looked up when it is
 /// computed.
@@ -136,18 +136,9 @@ fn salt(kernel: &Kernel, backend: Backend, native: bool) -> String {
             .map(|section| {
                 let (capabilities, flags) = match &section.backend {
                     SectionBackend::Cpu | SectionBackend::Metal => (Vec::new(), &[][..]),
-                    SectionBackend::Rocm { archs, flags } => {
-                        (archs.iter().map(ToString::to_string).collect(), &flags[..])
-                    }
+                    SectionBackend::Rocm { targets, flags } => (archs(targets), &flags[..]),
                     SectionBackend::Xpu { flags } => (Vec::new(), &flags[..]),
-                    SectionBackend::Cuda {
-                        capabilities,
-                        flags,
-                        ..
-                    } => (
-                        capabilities.iter().map(ToString::to_string).collect(),
-                        &flags[..],
-                    ),
+                    SectionBackend::Cuda { targets, flags } => (archs(targets), &flags[..]),
                 };
                 SectionSalt {
                     name: &section.name,
@@ -166,4 +157,10 @@ fn salt(kernel: &Kernel, backend: Backend, native: bool) -> String {
     };
     let text = serde_json::to_string(&salt).unwrap_or_default();
     hex(&Sha256::digest(text))[..16].to_owned()
+}
+
+/// The GPUs that build.toml names for a section.
+fn archs<Arch: ToString>(targets: &[Target<Arch>]) -> Vec<String> {
+    let archs = targets.iter().flat_map(|target| &target.archs);
+    archs.map(ToString::to_string).collect()
 }

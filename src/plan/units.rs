@@ -204,20 +204,19 @@ pub(super) fn components(
     let mut all = BTreeSet::new();
     let mut sections = Vec::new();
     for section in active {
-        if let (
-            SectionBackend::Cuda {
-                minver: Some(minver),
-                ..
-            },
-            Some(toolkit),
-        ) = (&section.backend, &row.compute)
-            && toolkit < minver
+        if let (SectionBackend::Cuda { targets, .. }, Some(toolkit)) =
+            (&section.backend, &row.compute)
         {
-            notes.push(format!(
-                "CUDA {toolkit}: kernel.{} is left out: its cuda-minver is {minver}",
-                section.name
-            ));
-            continue;
+            let left_out = targets.iter().filter(|target| !target.is_active(toolkit));
+            let minvers: Vec<_> = left_out
+                .filter_map(|target| Some((&target.section, target.minver.as_ref()?)))
+                .collect();
+            notes.extend(minvers.iter().map(|(name, minver)| {
+                format!("CUDA {toolkit}: kernel.{name} is left out: its cuda-minver is {minver}")
+            }));
+            if minvers.len() == targets.len() {
+                continue;
+            }
         }
         let archs = device::archs(section, row, table, notes);
         all.extend(archs.iter().copied());

@@ -94,7 +94,7 @@ codes! {
     SECTION_BACKEND_UNLISTED = "KB0302", "a kernel section is for a backend that is not listed";
     NO_SOURCE = "KB0303", "a kernel section has no source to compile";
     SOURCE_TWICE = "KB0304", "a source is listed twice";
-    SOURCE_IN_TWO_SECTIONS = "KB0305", "a source is compiled by two sections";
+    SOURCE_IN_TWO_SECTIONS = "KB0305", "a source is in two sections";
     CANNOT_COMPILE = "KB0306", "a source that the backend cannot compile";
     NOT_COMPILED = "KB0307", "a file that is not compiled";
     CAPABILITY = "KB0308", "a GPU capability is not known";

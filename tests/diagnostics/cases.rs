@@ -56,6 +56,11 @@ pub const SHAPE: &[Case] = &[
     ("wrong-type-table", TORCH, "[[torch]]\n"),
     ("unknown-backend", r#""cuda"]"#, r#""cudaa"]"#),
     (
+        "section-backend-unknown",
+        r#"backend = "cuda""#,
+        r#"backend = "cudaa""#,
+    ),
+    (
         "section-backend-without-sections",
         r#"backend = "cuda""#,
         r#"backend = "tpu""#,
@@ -203,6 +208,11 @@ pub const WIDE_CASES: &[Case] = &[
         "[\"gfx942\"]",
         "[\"gfx942\", \"gfx942\"]",
     ),
+    (
+        "rocm-arch-malformed",
+        "[\"gfx942\"]",
+        "[\"gfx942\", \"MI300X\"]",
+    ),
     ("rocm-arch-potato", "[\"gfx942\"]", "[\"potato\"]"),
     ("xpu-dependency", "[\"sycl_tla\"]", "[\"cutlass_4_0\"]"),
     (
@@ -293,6 +303,21 @@ pub const SECTIONS: &[Case] = &[
         "[kernel.again]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"csrc/relu.cu\"]\n\n[kernel.relu]\n",
     ),
     (
+        "source-in-two-sections-with-other-flags",
+        HEADER,
+        "[kernel.again]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"csrc/relu.cu\"]\ncuda-flags = [\"-DX\"]\ninclude = [\"csrc\"]\n\n[kernel.relu]\n",
+    ),
+    (
+        "headers-of-two-sections",
+        HEADER,
+        "[kernel.headers]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"csrc/helpers.cuh\"]\n\n[kernel.relu]\n",
+    ),
+    (
+        "header-twice",
+        SRC,
+        r#"src = ["csrc/helpers.cuh", "csrc/relu.cu", "csrc/helpers.cuh"]"#,
+    ),
+    (
         "source-of-the-binding",
         SRC,
         r#"src = ["csrc/relu.cu", "torch-ext/torch_binding.cpp"]"#,
@@ -316,6 +341,21 @@ pub const SECTIONS: &[Case] = &[
         "capability",
         SRC,
         "src = [\"csrc/relu.cu\"]\ncuda-capabilities = [\"8.0\", \"9.0b\"]",
+    ),
+    (
+        "source-of-the-binding-with-other-flags",
+        SRC,
+        "src = [\"csrc/relu.cu\", \"torch-ext/torch_binding.cpp\"]\ncxx-flags = [\"-DX\"]",
+    ),
+    (
+        "capability-that-is-a-toolkit",
+        SRC,
+        "src = [\"csrc/relu.cu\"]\ncuda-capabilities = [\"8.0\", \"11.8\"]",
+    ),
+    (
+        "capability-unknown-among-others",
+        SRC,
+        "src = [\"csrc/relu.cu\"]\ncuda-capabilities = [\"8.0\", \"9.1\"]",
     ),
     (
         "capability-of-no-toolkit",
@@ -367,6 +407,11 @@ pub const SECTIONS: &[Case] = &[
         "path-missing",
         SRC,
         r#"src = ["csrc/relu.cu", "csrc/helper.cuh"]"#,
+    ),
+    (
+        "path-missing-near-a-listed-one",
+        SRC,
+        r#"src = ["csrc/relu.cu", "csrc/rely.cu"]"#,
     ),
     (
         "path-is-directory",

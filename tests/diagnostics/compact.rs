@@ -61,17 +61,19 @@ fn section(out: &mut String, section: &Section) {
     list(out, "depends", &section.depends);
     match &section.backend {
         SectionBackend::Cpu | SectionBackend::Metal => {}
-        SectionBackend::Cuda {
-            capabilities,
-            flags,
-            minver,
-        } => {
-            list(out, "capabilities", capabilities);
+        SectionBackend::Cuda { targets, flags } => {
+            for target in targets {
+                list(out, "capabilities", &target.archs);
+            }
             list(out, "nvcc", flags);
-            option(out, "from CUDA", minver.as_ref());
+            for target in targets {
+                option(out, "from CUDA", target.minver.as_ref());
+            }
         }
-        SectionBackend::Rocm { archs, flags } => {
-            list(out, "archs", archs);
+        SectionBackend::Rocm { targets, flags } => {
+            for target in targets {
+                list(out, "archs", &target.archs);
+            }
             list(out, "hipcc", flags);
         }
         SectionBackend::Xpu { flags } => list(out, "sycl", flags),

@@ -129,6 +129,12 @@ pub const OLD: &[OldCase] = &[
         "[kernel.relu_rocm]\nsrc = [\"csrc/relu_shared.cpp\"]\ndepends = []\n\n[kernel.relu]\n",
     ),
     ("v1-capability", V1, "\"8.0\"", "\"8.1\""),
+    (
+        "v1-capability-malformed-among-others",
+        V1,
+        "\"8.0\"",
+        "\"8.0\", \"99999.0\"",
+    ),
     ("v1-dependency", V1, "[\"torch\"]", "[\"cutlas_3_6\"]"),
     ("v1-no-depends", V1, "depends = [\"torch\"]\n", ""),
     ("v1-universal-type", V1_UNIVERSAL, "= true", "= \"true\""),
@@ -161,6 +167,18 @@ pub const OLD: &[OldCase] = &[
         V2,
         "[torch]\nsrc = [\"torch-ext/torch_binding.cpp\"]\nminver = \"2.7\"\n\n",
         "",
+    ),
+    (
+        "v2-source-in-two-sections",
+        V2,
+        SECTION,
+        "[kernel.again]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"csrc/relu.cu\"]\ncuda-flags = [\"-DX\"]\ninclude = [\"csrc\"]\n\n[kernel.relu]\n",
+    ),
+    (
+        "v2-source-of-the-binding",
+        V2,
+        SRC,
+        "src = [\"csrc/relu.cu\", \"torch-ext/torch_binding.cpp\"]\ncxx-flags = [\"-DX\"]",
     ),
     (
         "v2-universal-with-section",

@@ -7,6 +7,7 @@ mod nix;
 
 mod agreement;
 mod operators;
+mod shared;
 mod units;
 
 use self::kernel::Sample;
