@@ -381,10 +381,11 @@ fn openmp_that_torch_has_no_runtime_for_has_its_reason() {
         section.cxx_flags = flags();
         match &mut section.backend {
             SectionBackend::Cuda {
-                flags: own, minver, ..
+                flags: own,
+                targets,
             } => {
                 *own = flags();
-                *minver = Some("12.8".parse().expect("a version"));
+                targets[0].minver = Some("12.8".parse().expect("a version"));
             }
             SectionBackend::Rocm { flags: own, .. } => *own = flags(),
             _ => {}
@@ -495,6 +496,70 @@ fn the_registry_is_preferred() {
             ("torch210-cxx11-cpu-x86_64-linux", "torch-2.10.0-cpu"),
             ("torch211-cxx11-cpu-x86_64-linux", "torch-2.11.1"),
         ]
+    );
+}
+
+/// A kernel of which nothing is bundled would be built for nothing by default.
+#[test]
+fn where_nothing_is_bundled_the_best_of_each_backend_is() {
+    let mut kernel = for_all();
+    kernel
+        .backends
+        .retain(|b| matches!(b, Backend::Rocm | Backend::Cuda));
+    kernel
+        .sections
+        .retain(|section| section.backend.backend() != Backend::Cpu);
+    let bundled = |kernel: &Kernel| -> Vec<String> {
+        let matrix = matrix(kernel, matrix::table());
+        let variants = matrix.bundled("x86_64-linux");
+        variants.map(|variant| variant.name.clone()).collect()
+    };
+    // With its CUDA variants, all is well.
+    let cuda = bundled(&kernel);
+    assert!(cuda.iter().all(|name| name.contains("-cu13")), "{cuda:?}");
+    // Of older releases: what any index serves is better than what vendors serve.
+    torch(&mut kernel).bounds = bounds("", "2.10");
+    // Nobody has pinned ROCm 6.3 and 6.4.
+    assert_eq!(bundled(&kernel), ["torch210-cxx11-cu128-x86_64-linux"]);
+    torch(&mut kernel).bounds = bounds("", "2.11");
+    assert!(
+        bundled(&kernel)
+            .iter()
+            .all(|name| name.starts_with("torch211-cxx11-cu130"))
+    );
+    kernel.backends.remove(&Backend::Cuda);
+    kernel
+        .sections
+        .retain(|section| section.backend.backend() == Backend::Rocm);
+    assert_eq!(bundled(&kernel), ["torch211-cxx11-rocm71-x86_64-linux"]);
+}
+
+/// One line of what the author may not expect to be missing.
+#[test]
+fn what_is_left_out_is_one_line_without_the_authors_own_bounds() {
+    let mut kernel = for_all();
+    kernel.backends = [Backend::Cpu, Backend::Cuda].into();
+    kernel.sections.truncate(2);
+    torch(&mut kernel).bounds = bounds("2.9", "");
+    let left_out = |kernel: &Kernel| matrix(kernel, matrix::table()).left_out();
+    assert_eq!(left_out(&kernel), None);
+    kernel.sections[0].depends.insert(Dependency::MetalCpp);
+    let line = left_out(&kernel).expect("a line");
+    assert!(line.starts_with("left out: "), "{line}");
+    assert!(
+        line.contains(
+            " cuda variants: kernel.gpu.depends has metal-cpp, which no toolchain has yet; `"
+        ),
+        "{line}"
+    );
+    assert_eq!(line.matches(" variants: ").count(), 1, "{line}");
+    // A bound that leaves nothing of a backend is not what was meant.
+    kernel.sections[0].depends.clear();
+    kernel.cuda = bounds("14.0", "");
+    let line = left_out(&kernel).expect("a line");
+    assert!(
+        line.contains(" cuda variants: general.cuda.minver leaves none; "),
+        "{line}"
     );
 }
 

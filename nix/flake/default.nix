@@ -24,6 +24,7 @@ let
       name = system;
       value = import ./system.nix {
         inherit doGetKernelCheck root system;
+        isChosen = torchVersions != null;
         pythonInputs = [
           pythonCheckInputs
           pythonNativeCheckInputs

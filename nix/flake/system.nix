@@ -8,6 +8,8 @@
   variants,
   doGetKernelCheck,
   pythonInputs,
+  # Whether the flake says which variants it has (`torchVersions`).
+  isChosen ? false,
 }:
 let
   recipes = (import ../recipes.nix).${system};
@@ -24,7 +26,12 @@ let
       };
   # The best first.
   ordered = import ./order.nix variants;
-  bundled = builtins.filter (variant: variant.bundle) variants;
+  # What is built by default: where a flake chooses among those that are not, all that it chose.
+  bundled =
+    let
+      marked = builtins.filter (variant: variant.bundle) variants;
+    in
+    if marked == [ ] && isChosen then variants else marked;
   byName =
     make:
     builtins.listToAttrs (
@@ -51,7 +58,18 @@ let
       inherit name;
       variants = map (variant: variant.package) variants;
     };
-  all = bundle bundled;
+  # NB: an empty folder would be a success. This evaluates, for `nix flake show`, and fails with the words when it is built.
+  all =
+    if bundled != [ ] then
+      bundle bundled
+    else
+      derivation {
+        name = "${name}-bundle";
+        inherit system;
+        builder = "builtin:no variant of ${name} is built by default on ${system}, since none has a pinned toolchain: ${
+          builtins.concatStringsSep ", " (map (variant: variant.variant) variants)
+        }";
+      };
   bundles = byBackend bundle bundled;
   # The best variant of each backend.
   ci = bundle (builtins.attrValues (byBackend builtins.head ordered));

@@ -10,7 +10,7 @@ use super::fetch::Purpose;
 use super::prepare::prepare;
 use super::survey::{self, Graph};
 use super::{CommandError, count, fetch, generate, print};
-use crate::matrix::Variant;
+use crate::matrix::{Row, Variant};
 use crate::nix::schedule::{Cost, Costs, Task};
 use crate::nix::{Built, Finished, Limits, Nix, Work, name_of};
 use crate::pins::fetch::{Options, missing};
@@ -26,7 +26,7 @@ pub fn run(
 ) -> Result<(), CommandError> {
     let start = Instant::now();
     let prepared = prepare(path)?;
-    let variants = prepared.select(names)?;
+    let variants = prepared.select_pinned(names)?;
     let mut nix = Nix::find()?;
     if offline {
         nix.stay_offline();
@@ -123,6 +123,7 @@ pub fn everything<'a>(
         offline,
         ..Options::default()
     };
+    check_systems(nix, variants, wanted)?;
     let planned = fetch_needed(nix, &derivations, variants, Purpose::Build, &options)?;
     let graph = survey::graph(nix, variants, wanted, &planned)?;
     let mut costs = survey::costs();
@@ -138,6 +139,34 @@ pub fn everything<'a>(
         anstream::eprintln!("note: what compilations took is not kept: {error}");
     }
     Ok((graph, built))
+}
+
+/// Whether Nix has a machine for each of some variants that is still to be built.
+///
+/// # Errors
+/// The first variant that it has none for, before anything is fetched for it.
+fn check_systems(nix: &Nix, variants: &[&Variant], wanted: &[Wanted]) -> Result<(), CommandError> {
+    for (variant, own) in variants.iter().zip(wanted) {
+        let Some(row) = foreign(nix, variant) else {
+            continue;
+        };
+        if !nix
+            .to_build(std::slice::from_ref(&own.derivation))?
+            .is_empty()
+        {
+            return Err(CommandError::ForeignSystem {
+                variant: variant.name.clone(),
+                system: row.system.clone(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The row of a variant that Nix has no machine for.
+pub fn foreign<'a>(nix: &Nix, variant: &'a Variant) -> Option<&'a Row> {
+    let row = variant.row.as_ref();
+    row.filter(|row| !nix.builds_for(&row.system))
 }
 
 /// Fetches those pins of some variants that derivations still to be built need, and returns the latter.

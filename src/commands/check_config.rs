@@ -2,6 +2,7 @@
 
 use camino::Utf8Path;
 
+use super::prepare::system;
 use super::{CommandError, count, print, print_problems};
 use crate::kernel::{Kernel, LoadError};
 use crate::matrix::{matrix, table};
@@ -31,8 +32,17 @@ pub fn run(path: &Utf8Path, json: bool) -> Result<(), CommandError> {
         .iter()
         .map(|backend| backend.as_str())
         .collect();
+    if let Some(line) = matrix.left_out() {
+        anstream::eprintln!("{line}");
+    }
+    let system = system();
+    let by_default = match (matrix.variants.len(), matrix.bundled(&system).count()) {
+        (0, _) => String::new(),
+        (_, 0) => format!(", none by default on {system}"),
+        (_, number) => format!(", {number} by default on {system}"),
+    };
     print(&format!(
-        "{} {}: {}, {}, {}, {}\n",
+        "{} {}: {}, {}, {}, {}{by_default}\n",
         kernel.name.as_str(),
         kernel.version,
         loaded.edition,

@@ -60,7 +60,7 @@ pub fn run(
     let prepared = prepare(path)?;
     let variants = match (purpose, names) {
         (Purpose::Shell, []) => vec![shell::choose(&prepared)?],
-        _ => prepared.select(names)?,
+        _ => prepared.select_pinned(names)?,
     };
     let failed = |error| CommandError::Pins(vec![error]);
     let options = Options {

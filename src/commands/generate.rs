@@ -28,9 +28,10 @@ pub fn run(path: &Utf8Path, check: bool, output: Option<&Utf8Path>) -> Result<()
         Written::Updated => "updated",
         Written::Unchanged => "unchanged",
     };
+    let variants = prepared.plan.variants.len() + prepared.plan.noarch.len();
     print(&format!(
         "build.nix {what}: {}\n",
-        count(prepared.plan.variants.len(), "variant")
+        count(variants, "variant")
     ))
 }
 

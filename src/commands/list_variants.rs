@@ -3,8 +3,9 @@
 use camino::Utf8Path;
 use serde::Serialize;
 
-use super::{CommandError, prepare, print};
-use crate::matrix::{Excluded, Variant, arch_variants, table};
+use super::{CommandError, count, prepare, print};
+use crate::kernel::Kernel;
+use crate::matrix::{Excluded, Variant, arch_variants, matrix, table};
 
 /// What is listed, and how.
 pub struct Options {
@@ -25,6 +26,8 @@ struct Built<'a> {
     compute: Option<&'a str>,
     profile: Option<String>,
     bundle: bool,
+    /// Whether its toolchains have pins, so that it can be built.
+    pinned: bool,
 }
 
 /// A variant that is not built, as JSON has it.
@@ -37,15 +40,22 @@ struct NotBuilt<'a> {
 }
 
 pub fn run(path: &Utf8Path, options: Options) -> Result<(), CommandError> {
-    let prepared = prepare::prepare(path)?;
+    // No plan is needed, and `--why` is asked where there may be no variant.
+    let loaded = Kernel::load(path)?;
+    prepare::mention_warnings(path, &loaded);
+    let kernel = loaded.kernel;
+    let matrix = matrix(&kernel, table());
+    if let Some(line) = matrix.left_out().filter(|_| !options.why) {
+        anstream::eprintln!("{line}");
+    }
     let system = prepare::system();
     let listed = |own: Option<&str>| options.all || own.is_none_or(|own| own == system);
     let variants = match options.arch {
-        true => arch_variants(&prepared.kernel, table()),
-        false => prepared.matrix.variants.clone(),
+        true => arch_variants(&kernel, table()),
+        false => matrix.variants.clone(),
     };
     if options.why {
-        let excluded = prepared.matrix.excluded.iter();
+        let excluded = matrix.excluded.iter();
         let excluded = excluded.filter(|excluded| listed(Some(&excluded.system)));
         let excluded: Vec<_> = excluded.map(not_built).collect();
         return show(&excluded, options.json, |line| {
@@ -53,7 +63,15 @@ pub fn run(path: &Utf8Path, options: Options) -> Result<(), CommandError> {
         });
     }
     let of_system = |variant: &&Variant| listed(variant.row.as_ref().map(|row| &*row.system));
+    let all = variants.len();
     let variants: Vec<_> = variants.iter().filter(of_system).map(built).collect();
+    if variants.is_empty() {
+        let elsewhere = match all {
+            0 => "`--why` says why".to_owned(),
+            _ => format!("`--all` lists {} of other systems", count(all, "variant")),
+        };
+        anstream::eprintln!("no variant is built on {system}; {elsewhere}");
+    }
     show(&variants, options.json, |line| line.variant.to_owned())
 }
 
@@ -84,6 +102,7 @@ fn built(variant: &Variant) -> Built<'_> {
         compute: row.and_then(|row| Some(row.compute.as_ref()?.as_str())),
         profile: row.map(|row| row.profile.to_string()),
         bundle: variant.bundle,
+        pinned: variant.unpinned().is_none(),
     }
 }
 

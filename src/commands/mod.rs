@@ -101,7 +101,43 @@ pub enum CommandError {
 
     #[error("nothing to build: {why}")]
     #[diagnostic(code(variants::none), help("{help}"))]
-    NoVariants { why: String, help: &'static str },
+    NoVariants {
+        why: String,
+        help: &'static str,
+        /// Whether build.toml asks for too little: the user's files are wrong.
+        is_limited: bool,
+    },
+
+    #[error("nothing is built on {system}: {why}")]
+    #[diagnostic(
+        code(variants::elsewhere),
+        help(
+            "`kernel-builder list-variants --all` shows what there is; `--variant NAME` builds one of another system on a \
+             remote builder of Nix (docs/distribution.md)"
+        )
+    )]
+    NothingHere { system: String, why: String },
+
+    #[error("{variant} cannot be built: {family}: {why}")]
+    #[diagnostic(
+        code(variants::unpinned),
+        help("`kernel-builder list-variants --json` says of each variant whether it is `pinned`")
+    )]
+    Unpinned {
+        variant: String,
+        family: String,
+        why: String,
+    },
+
+    #[error("{variant} cannot be built here: it is for {system}")]
+    #[diagnostic(
+        code(variants::foreign),
+        help(
+            "build it on such a machine, or name one to Nix as a remote builder: `builders` in nix.conf \
+             (docs/distribution.md)"
+        )
+    )]
+    ForeignSystem { variant: String, system: String },
 
     #[error("build.nix is not up to date")]
     #[diagnostic(code(generate::stale), help("run `kernel-builder generate`"))]
@@ -164,7 +200,14 @@ impl CommandError {
             // The reader had enough (`kernel-builder completions bash | head`).
             CommandError::Io { source, .. } if source.kind() == ErrorKind::BrokenPipe => 0,
             CommandError::Plan(PlanError::Read { .. }) => 3,
-            CommandError::Plan(_) | CommandError::NoVariants { .. } => 1,
+            CommandError::Plan(_) => 1,
+            CommandError::NoVariants { is_limited, .. } => {
+                if *is_limited {
+                    1
+                } else {
+                    3
+                }
+            }
             CommandError::Update(UpdateError::Problems(_)) | CommandError::Old(_) => 1,
             CommandError::Update(UpdateError::Defect { .. }) => 3,
             CommandError::WrongPins(_) | CommandError::Irreproducible { .. } => 1,
@@ -174,6 +217,9 @@ impl CommandError {
             CommandError::Shell { code } => *code,
             CommandError::Syntax { .. } | CommandError::Unformatted(_) => 1,
             CommandError::Emit(_)
+            | CommandError::NothingHere { .. }
+            | CommandError::Unpinned { .. }
+            | CommandError::ForeignSystem { .. }
             | CommandError::UnreachedPins
             | CommandError::RemoteStore
             | CommandError::Nix(_)

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::fetch::{Purpose, pins};
 use super::prepare::prepare;
-use super::{CommandError, count, print, survey};
+use super::{CommandError, build, count, print, survey};
 use crate::matrix::Variant;
 use crate::nix::Nix;
 use crate::pins::fetch::{Options, Placed, download_size, missing};
@@ -66,7 +66,7 @@ struct Fetch {
 #[derive(Serialize)]
 struct Unavailable<'a> {
     name: &'a str,
-    why: &'a str,
+    why: String,
 }
 
 #[derive(Serialize)]
@@ -115,7 +115,17 @@ pub fn run(path: &Utf8Path, names: &[String], json: bool) -> Result<(), CommandE
     };
     let needed = |placed: &&Placed| steps.to_fetch.contains(&placed.pin.store_name());
     let absent: Vec<Placed> = absent.iter().filter(needed).cloned().collect();
-    let report = report(&steps, &variants, &absent);
+    let mut report = report(&steps, &variants, &absent);
+    let foreign = variants.iter().filter_map(|variant| {
+        let row = build::foreign(&nix, variant)?;
+        let mut steps = steps.to_build();
+        let to_build = steps.any(|step| step.variants.contains(&variant.name));
+        to_build.then(|| Unavailable {
+            name: &variant.name,
+            why: format!("Nix has no builder for {}", row.system),
+        })
+    });
+    report.unavailable.extend(foreign);
     match json {
         true => print_json(&report),
         false => print(&text(&steps, &report)),
@@ -168,7 +178,10 @@ fn report<'a>(steps: &'a Steps, variants: &[&'a Variant], absent: &[Placed]) -> 
         unavailable: steps
             .unavailable
             .iter()
-            .map(|(name, why)| Unavailable { name, why })
+            .map(|(name, why)| Unavailable {
+                name,
+                why: why.clone(),
+            })
             .collect(),
         total: Total {
             build,

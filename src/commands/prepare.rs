@@ -2,8 +2,9 @@
 
 use camino::Utf8Path;
 
-use super::{CommandError, print_problems};
-use crate::kernel::Kernel;
+use super::{CommandError, count, print_problems};
+use crate::kernel::{Backend, Kernel, Loaded};
+use crate::manifest::Edition;
 use crate::matrix::{Matrix, Variant, matrix, select, table};
 use crate::plan::{Plan, plan};
 
@@ -14,23 +15,24 @@ pub struct Prepared {
     pub plan: Plan,
 }
 
-/// Reads, checks and plans a kernel; warnings and notes go to standard error.
+/// Reads, checks and plans a kernel; notes go to standard error, and that there are warnings.
 pub fn prepare(path: &Utf8Path) -> Result<Prepared, CommandError> {
     let loaded = Kernel::load(path)?;
-    print_problems(&loaded.warnings);
+    mention_warnings(path, &loaded);
     let kernel = loaded.kernel;
     let matrix = matrix(&kernel, table());
     if matrix.variants.is_empty() {
         return Err(CommandError::NoVariants {
             why: matrix.reasons().join("; "),
+            is_limited: matrix.is_limited(),
             help: match matrix.is_limited() {
                 true => "change the bounds in build.toml, or `general.backends`",
                 false => "build.toml is right; what it asks for cannot be built yet",
             },
         });
     }
-    for backend in &matrix.without_toolchain {
-        anstream::eprintln!("note: {backend} is left out: there is no toolchain for it yet");
+    if let Some(line) = matrix.left_out() {
+        anstream::eprintln!("{line}");
     }
     let plan = plan(&kernel, &matrix, table())?;
     for warnings in &plan.warnings {
@@ -46,17 +48,152 @@ pub fn prepare(path: &Utf8Path) -> Result<Prepared, CommandError> {
     })
 }
 
+/// One line for what `check-config` shows in full: which edition the file was read as, and how many warnings there are.
+pub fn mention_warnings(path: &Utf8Path, loaded: &Loaded) {
+    let warnings = &loaded.warnings;
+    if warnings.is_empty() {
+        return;
+    }
+    let path = match path.as_str() {
+        "" | "." => String::new(),
+        path => format!(" {path}"),
+    };
+    let mut number = warnings.warning_count();
+    let mut line = warnings.name().to_owned();
+    if loaded.edition != Edition::V5 {
+        line += &format!(": {}, read as edition 5", loaded.edition);
+        // That it is an old one.
+        number -= 1;
+    }
+    let (mark, them) = match (loaded.edition, number) {
+        (Edition::V5, 1) => (":", "it"),
+        (Edition::V5, _) => (":", "them"),
+        (_, 1) => (";", "it"),
+        _ => (";", "them"),
+    };
+    line += &match number {
+        0 => format!(": `kernel-builder update-build{path}` rewrites it"),
+        _ => format!(
+            "{mark} {}: `kernel-builder check-config{path}` shows {them}",
+            count(number, "warning")
+        ),
+    };
+    anstream::eprintln!("{line}");
+}
+
 impl Prepared {
     /// The variants that some names and globs stand for, or those that are built when none is named: the bundled ones of
-    /// this system.
+    /// this system. Never none.
+    ///
+    /// # Errors
+    /// A name or glob without a variant, and a kernel of which nothing is built here when nothing is asked for.
     pub fn select(&self, patterns: &[String]) -> Result<Vec<&Variant>, CommandError> {
-        if patterns.is_empty() {
-            let (variants, system) = (self.matrix.variants.iter(), system());
-            return Ok(variants
-                .filter(|variant| variant.bundle && variant.builds_on(&system))
-                .collect());
+        if !patterns.is_empty() {
+            return Ok(select(&self.matrix, patterns)?);
         }
-        Ok(select(&self.matrix, patterns)?)
+        let system = system();
+        let chosen: Vec<&Variant> = self.matrix.bundled(&system).collect();
+        if chosen.is_empty() {
+            return Err(self.nothing_here(&system));
+        }
+        for line in self.not_by_default(&system, &chosen) {
+            anstream::eprintln!("{line}");
+        }
+        Ok(chosen)
+    }
+
+    /// Those of `select` that can be built at all. A glob may stand for others too, which are left out with a line.
+    ///
+    /// # Errors
+    /// Those of `select`, and a variant whose toolchain nobody has pinned.
+    pub fn select_pinned(&self, patterns: &[String]) -> Result<Vec<&Variant>, CommandError> {
+        let selected = self.select(patterns)?;
+        let mut left_out = Vec::new();
+        let mut kept = Vec::new();
+        for variant in selected {
+            match variant.unpinned() {
+                Some(unpinned) => left_out.push((variant, unpinned)),
+                None => kept.push(variant),
+            }
+        }
+        let is_named =
+            |(variant, _): &&(&Variant, _)| patterns.iter().any(|name| *name == variant.name);
+        let named = left_out.iter().find(is_named);
+        let first = left_out.first().filter(|_| kept.is_empty());
+        if let Some((variant, unpinned)) = named.or(first) {
+            return Err(CommandError::Unpinned {
+                variant: variant.name.clone(),
+                family: unpinned.family.clone(),
+                why: unpinned.why.clone(),
+            });
+        }
+        for (variant, unpinned) in left_out {
+            let (name, why) = (&variant.name, &unpinned.why);
+            anstream::eprintln!(
+                "left out: {name} cannot be built: {}: {why}",
+                unpinned.family
+            );
+        }
+        Ok(kept)
+    }
+
+    /// Why nothing is built on a system when nothing is asked for.
+    pub fn nothing_here(&self, system: &str) -> CommandError {
+        let variants = self.matrix.variants.iter();
+        let (here, elsewhere): (Vec<_>, Vec<_>) =
+            variants.partition(|variant| variant.builds_on(system));
+        let unpinned = here.iter().find_map(|variant| variant.unpinned());
+        let why = match unpinned {
+            Some(unpinned) => format!("{}: {}", unpinned.family, unpinned.why),
+            None => {
+                let rows = elsewhere.iter().filter_map(|variant| variant.row.as_ref());
+                let systems: std::collections::BTreeSet<&str> =
+                    rows.map(|row| row.system.as_str()).collect();
+                let systems: Vec<&str> = systems.into_iter().collect();
+                let number = count(elsewhere.len(), "variant");
+                format!("the kernel has {number}, for {}", systems.join(" and "))
+            }
+        };
+        CommandError::NothingHere {
+            system: system.to_owned(),
+            why,
+        }
+    }
+
+    /// What a user may miss among the variants that are built when none is named: whole backends, and all but the best of
+    /// a kernel that has nothing bundled.
+    fn not_by_default(&self, system: &str, chosen: &[&Variant]) -> Vec<String> {
+        const CURE: &str = "`kernel-builder list-variants` shows them, `--variant` builds them";
+        let others = |backend: Backend| {
+            let variants = self.matrix.variants.iter();
+            let own = variants.filter(|own| own.backend == backend && own.builds_on(system));
+            own.filter(|own| !own.bundle).count()
+        };
+        let is_best = |variant: &Variant| variant.row.as_ref().is_some_and(|row| !row.bundle);
+        let mut lines = Vec::new();
+        for variant in chosen.iter().filter(|variant| is_best(variant)) {
+            let number = others(variant.backend);
+            if number > 0 {
+                let of = count(number + 1, &format!("{} variant", variant.backend));
+                lines.push(format!(
+                    "built by default: {}, the best of {of}; {CURE}",
+                    variant.name
+                ));
+            }
+        }
+        let missing = self.kernel.backends.iter().filter_map(|backend| {
+            let number = others(*backend);
+            let is_built = chosen.iter().any(|own| own.backend == *backend);
+            (!is_built && number > 0).then(|| count(number, &format!("{backend} variant")))
+        });
+        let missing: Vec<String> = missing.collect();
+        if !missing.is_empty() {
+            lines.push(format!(
+                "not built by default: {}: {CURE}",
+                missing.join(", ")
+            ));
+        }
+        lines
     }
 }
 

@@ -23,7 +23,17 @@ pub enum Kind {
 pub fn run(arguments: &Shelled, kind: Kind) -> Result<(), CommandError> {
     let prepared = prepare(&arguments.kernel.path)?;
     let variant = match &arguments.variant {
-        Some(name) => prepared.select(std::slice::from_ref(name))?[0],
+        Some(name) => {
+            let variant = prepared.select_pinned(std::slice::from_ref(name))?[0];
+            let here = system();
+            if let Some(row) = variant.row.as_ref().filter(|row| row.system != here) {
+                return Err(CommandError::ForeignSystem {
+                    variant: variant.name.clone(),
+                    system: row.system.clone(),
+                });
+            }
+            variant
+        }
         None => choose(&prepared)?,
     };
     let nix = Nix::find()?;
@@ -62,15 +72,11 @@ pub fn choose(prepared: &Prepared) -> Result<&Variant, CommandError> {
         .matrix
         .variants
         .iter()
-        .filter(|variant| variant.builds_on(&system))
+        .filter(|variant| variant.builds_on(&system) && variant.unpinned().is_none())
         .collect();
-    let (variant, why) =
-        ThisMachine::find()
-            .choose(&here)
-            .ok_or_else(|| CommandError::NoVariants {
-                why: format!("no variant is built on {system}"),
-                help: "`kernel-builder list-variants` shows what there is",
-            })?;
+    let (variant, why) = ThisMachine::find()
+        .choose(&here)
+        .ok_or_else(|| prepared.nothing_here(&system))?;
     anstream::eprintln!("{}: {why}", variant.name);
     Ok(variant)
 }

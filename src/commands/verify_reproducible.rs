@@ -19,7 +19,7 @@ pub fn run(
     cores: u16,
 ) -> Result<(), CommandError> {
     let prepared = prepare(path)?;
-    let variants = prepared.select(names)?;
+    let variants = prepared.select_pinned(names)?;
     let nix = Nix::find()?;
     let store = nix.store_folder().ok_or(CommandError::RemoteStore)?;
     let limits = Limits {

@@ -18,6 +18,7 @@ use crate::kernel::{
     Backend, Capability, Dependency, Framework, HeaderArchive, Kernel, KnownDependency, Section,
     SectionBackend, Target,
 };
+use crate::pins::{Unpinned, unpinned};
 use crate::version::Version;
 
 pub use self::client::Machine;
@@ -33,7 +34,8 @@ pub struct Variant {
     pub name: String,
     pub backend: Backend,
     pub abi: Abi,
-    /// Whether it belongs to what is built when nothing is asked for.
+    /// Whether it belongs to what is built when nothing is asked for: a bundled row of the table, or the best for its
+    /// backend on a system where the kernel has none of these.
     pub bundle: bool,
     /// The toolchains that compile it; nothing for Python alone, which every system builds alike.
     pub row: Option<Row>,
@@ -55,6 +57,12 @@ impl Variant {
     /// Whether a system (Nix's name of it) builds it.
     pub fn builds_on(&self, system: &str) -> bool {
         self.row.as_ref().is_none_or(|row| row.system == system)
+    }
+
+    /// The toolchain of its row that nobody has pinned, so that it cannot be built.
+    pub fn unpinned(&self) -> Option<Unpinned> {
+        let row = self.row.as_ref()?;
+        unpinned(&row.system, &row.families())
     }
 }
 
@@ -102,6 +110,15 @@ impl Matrix {
         reasons
     }
 
+    /// What is built on a system when nothing is asked for.
+    pub fn bundled<'a, 's>(
+        &'a self,
+        system: &'s str,
+    ) -> impl Iterator<Item = &'a Variant> + use<'a, 's> {
+        let variants = self.variants.iter();
+        variants.filter(move |variant| variant.bundle && variant.builds_on(system))
+    }
+
     /// Whether bounds of build.toml leave out something that could be built.
     pub fn is_limited(&self) -> bool {
         self.excluded.iter().any(|excluded| excluded.why.is_bound())
@@ -110,7 +127,8 @@ impl Matrix {
 
 /// Applies a kernel's bounds to a table. A pure function of the two.
 ///
-/// Of rows that make the same variant, the first profile's is taken (`Profile`'s order).
+/// Of rows that make the same variant, the first profile's is taken (`Profile`'s order). Where none of a system's variants is
+/// bundled, the best of each backend is, of those whose toolchains are pinned.
 pub fn matrix(kernel: &Kernel, table: &Table) -> Matrix {
     let compiled: BTreeSet<Backend> = kernel
         .sections
@@ -171,6 +189,7 @@ pub fn matrix(kernel: &Kernel, table: &Table) -> Matrix {
             Err(why) if !built.contains_key(name.as_str()) => {
                 let excluded = Excluded {
                     name: name.clone(),
+                    backend: row.backend,
                     system: row.system.clone(),
                     why: why.clone(),
                 };
@@ -181,7 +200,43 @@ pub fn matrix(kernel: &Kernel, table: &Table) -> Matrix {
             _ => {}
         }
     }
+    bundle_the_best(&mut matrix);
     matrix
+}
+
+/// Otherwise a kernel for AMD GPUs alone, or one for older releases of torch, would be built for nothing by default.
+fn bundle_the_best(matrix: &mut Matrix) {
+    let rows = matrix.variants.iter().filter_map(|own| own.row.as_ref());
+    let systems: BTreeSet<String> = rows.map(|row| row.system.clone()).collect();
+    for system in systems {
+        if matrix.bundled(&system).next().is_some() {
+            continue;
+        }
+        let mut best: BTreeMap<Backend, &mut Variant> = BTreeMap::new();
+        for variant in matrix.variants.iter_mut() {
+            if !variant.builds_on(&system) || variant.unpinned().is_some() {
+                continue;
+            }
+            let known = best.get(&variant.backend);
+            if known.is_none_or(|known| preference(known) < preference(variant)) {
+                best.insert(variant.backend, variant);
+            }
+        }
+        for variant in best.into_values() {
+            variant.bundle = true;
+        }
+    }
+}
+
+/// The greatest is the best: what any index serves, the newest release, the oldest toolkit, which runs with most drivers.
+pub(crate) fn preference(variant: &Variant) -> impl Ord + use<> {
+    let row = variant.row.as_ref();
+    (
+        std::cmp::Reverse(row.map(|row| row.profile)),
+        row.and_then(|row| row.torch.clone()),
+        row.and_then(|row| row.tvm_ffi.clone()),
+        std::cmp::Reverse(row.and_then(|row| row.compute.clone())),
+    )
 }
 
 /// The builds that development shells are for: the compiled variants of a kernel, and for backends that have Python alone

@@ -1,7 +1,9 @@
 //! Why a variant of the table is not built for a kernel: the rule, and the key of build.toml that it comes from.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use super::Matrix;
 use crate::kernel::{Backend, Capability, KnownDependency};
 use crate::version::Version;
 
@@ -9,6 +11,7 @@ use crate::version::Version;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Excluded {
     pub name: String,
+    pub backend: Backend,
     /// Nix's name of the system that it would be for.
     pub system: String,
     pub why: Why,
@@ -69,7 +72,52 @@ pub enum Why {
     },
 }
 
+impl Matrix {
+    /// What is left out although its author may expect it, and why, in one line. A backend that `general.backends` does not
+    /// list, a bound and a release that the stable ABI serves are no surprise, unless a bound leaves nothing of a backend.
+    pub fn left_out(&self) -> Option<String> {
+        let mut causes: BTreeMap<(Backend, String), BTreeSet<&str>> = BTreeMap::new();
+        for excluded in &self.excluded {
+            let backend = excluded.backend;
+            let left = self.variants.iter().any(|own| own.backend == backend);
+            if let Some(cause) = excluded.why.surprise(left) {
+                let names = causes.entry((backend, cause)).or_default();
+                names.insert(&excluded.name);
+            }
+        }
+        let without = self.without_toolchain.iter();
+        let without = without.map(|backend| format!("{backend}: there is no toolchain for it yet"));
+        let groups = causes.iter().map(|((backend, cause), names)| {
+            let number = names.len();
+            let s = if number == 1 { "" } else { "s" };
+            format!("{number} {backend} variant{s}: {cause}")
+        });
+        let all: Vec<String> = without.chain(groups).collect();
+        (!all.is_empty()).then(|| {
+            format!(
+                "left out: {}; `kernel-builder list-variants --all --why` lists them",
+                all.join("; ")
+            )
+        })
+    }
+}
+
 impl Why {
+    /// In words that do not depend on the variant, why the author may be surprised by it. `left` says whether any variant
+    /// of the backend is built.
+    fn surprise(&self, left: bool) -> Option<String> {
+        let key = self.key();
+        match self {
+            Why::Backend(_) => None,
+            Why::Dependency { .. } => Some(self.to_string()),
+            Why::CudaFlags { flags, .. } => Some(format!(
+                "{key} has {flags}, and clang, which compiles older toolkits, has nothing for that"
+            )),
+            _ if left => None,
+            _ => Some(format!("{key} leaves none")),
+        }
+    }
+
     /// The key of build.toml that the rule reads.
     pub fn key(&self) -> String {
         match self {

@@ -73,6 +73,8 @@ pub struct Nix {
     substituters: Option<String>,
     /// Where it is configured to build on other machines too: how many derivations it builds here at a time.
     jobs_beside_builders: Option<usize>,
+    /// Systems that it builds for, here or on other machines; `None` where its configuration could not be read.
+    systems: Option<BTreeSet<String>>,
     /// Whether it has no users to run builds as, so that root has to do it itself.
     single_user: bool,
 }
@@ -90,12 +92,14 @@ impl Nix {
             nix: find("nix")?,
             substituters: None,
             jobs_beside_builders: None,
+            systems: None,
             single_user: false,
         };
         if let Some(settings) = nix.settings() {
             nix.single_user = lacks_build_users(&settings);
             nix.substituters = configured_caches(&settings);
             nix.jobs_beside_builders = jobs_beside_builders(&settings);
+            nix.systems = Some(systems(&settings));
         }
         Ok(nix)
     }
@@ -104,6 +108,15 @@ impl Nix {
     /// none.
     pub fn jobs_beside_builders(&self) -> Option<usize> {
         self.jobs_beside_builders
+    }
+
+    /// Whether it has a machine that builds for a system; true where nobody can tell, as of a store on another machine.
+    pub fn builds_for(&self, system: &str) -> bool {
+        let known = self
+            .systems
+            .as_ref()
+            .filter(|_| self.store_folder().is_some());
+        known.is_none_or(|systems| systems.contains(system))
     }
 
     fn settings(&self) -> Option<serde_json::Value> {
@@ -394,18 +407,39 @@ fn jobs_beside_builders(settings: &serde_json::Value) -> Option<usize> {
     has_builders(settings).then_some(jobs)
 }
 
-/// NB: the default names a file that need not exist.
 fn has_builders(settings: &serde_json::Value) -> bool {
+    !builders(settings).is_empty()
+}
+
+/// Other machines that it builds on, a line each: where, for which systems, and more. NB: the default names a file that need
+/// not exist.
+fn builders(settings: &serde_json::Value) -> Vec<String> {
     let builders = settings["builders"]["value"].as_str().unwrap_or_default();
-    let mut parts = builders.split([';', '\n']).map(str::trim);
-    parts.any(|part| match part.strip_prefix('@') {
-        Some(file) => {
-            let text = std::fs::read_to_string(file).unwrap_or_default();
-            let mut lines = text.lines().map(str::trim);
-            lines.any(|line| !line.is_empty() && !line.starts_with('#'))
-        }
-        None => !part.is_empty(),
-    })
+    let parts = builders.split([';', '\n']).map(str::trim);
+    let texts = parts.map(|part| match part.strip_prefix('@') {
+        Some(file) => std::fs::read_to_string(file).unwrap_or_default(),
+        None => part.to_owned(),
+    });
+    let mut lines = Vec::new();
+    for text in texts {
+        let of_text = text.lines().map(str::trim);
+        let of_text = of_text.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        lines.extend(of_text.map(str::to_owned));
+    }
+    lines
+}
+
+/// This machine's systems, and those of the machines that it builds on.
+fn systems(settings: &serde_json::Value) -> BTreeSet<String> {
+    let own = settings["system"]["value"].as_str().into_iter();
+    let extra = settings["extra-platforms"]["value"].as_array();
+    let extra = extra.into_iter().flatten().filter_map(|name| name.as_str());
+    let mut systems: BTreeSet<String> = own.chain(extra).map(str::to_owned).collect();
+    for line in builders(settings) {
+        let named = line.split_whitespace().nth(1).unwrap_or_default();
+        systems.extend(named.split(',').map(str::to_owned));
+    }
+    systems
 }
 
 /// Root's Nix builds as the users of a group. Containers and Debian's nix-bin alone have none, and Nix then builds nothing.

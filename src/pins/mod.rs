@@ -214,6 +214,29 @@ pub fn all_families() -> Result<Vec<(String, Family)>, PinError> {
     .collect()
 }
 
+/// A family that nobody has pinned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unpinned {
+    pub family: String,
+    pub why: String,
+}
+
+/// The first of some families of a system that nobody has pinned; `None` if all are, or if there is no file of one.
+pub fn unpinned(system: &str, families: &[String]) -> Option<Unpinned> {
+    families.iter().find_map(|name| {
+        let text = library::text(&format!("nix/pins/{system}/{name}.json"))?;
+        // Most files are long and have all their pins.
+        if !text.contains("\"unpinned\"") {
+            return None;
+        }
+        let family: Family = serde_json::from_str(&text).ok()?;
+        Some(Unpinned {
+            why: family.unpinned?,
+            family: family.family,
+        })
+    })
+}
+
 /// The pins of some families of a system, each once, by store name.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! Where archives come from when neither the store nor the cache has them: the machine's package indexes, then the URLs
 //! of their pins, in order, each from where an earlier run ended.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -17,12 +17,23 @@ use super::{Archive, Kind, PinError, apt, cache, pip};
 /// For failures of which nothing better is known.
 const HELP: &str = "check the network; then run the command again: what was fetched is kept";
 
+/// What is wrong with a source.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// It has another file than the pinned one.
+    Foreign,
+    /// It gives nothing, however often it is asked.
+    Silent,
+}
+
 /// The sources of one run.
 pub struct Sources {
     /// Where apt and pip put their files.
     incoming: Utf8PathBuf,
     pip: OnceLock<Result<Indexes, PinError>>,
     urls: OnceLock<Result<Client, String>>,
+    /// Servers of URLs that gave nothing to many tries: they are not asked again for each of a hundred files.
+    silent: Mutex<BTreeSet<String>>,
     /// By sha256: an archive is downloaded once, however many pins need it.
     locks: Mutex<BTreeMap<String, Arc<Mutex<()>>>>,
     bar: ProgressBar,
@@ -41,6 +52,7 @@ impl Sources {
             incoming: incoming.to_owned(),
             pip: OnceLock::new(),
             urls: OnceLock::new(),
+            silent: Mutex::new(BTreeSet::new()),
             locks: Mutex::new(BTreeMap::new()),
             bar,
         })
@@ -77,13 +89,13 @@ impl Sources {
         let mut tried = Vec::new();
         match archive.kind {
             Kind::Wheel | Kind::Sdist => {
-                let (indexed, foreign) = self.ask_index(archive);
+                let (indexed, fault) = self.ask_index(archive);
                 match indexed {
                     Ok(path) => return Ok(path),
                     Err(error) => tried.push(("pip's index".to_owned(), error)),
                 }
                 // pip would fetch the same file again, and would build a source distribution.
-                if !foreign && archive.kind == Kind::Wheel {
+                if fault != Some(Fault::Foreign) && archive.kind == Kind::Wheel {
                     match self.ask_pip(archive) {
                         Ok(path) => return Ok(path),
                         Err(error) => tried.push(("pip".to_owned(), error)),
@@ -180,14 +192,14 @@ impl Sources {
 
     /// From pip's index, but without pip, which cannot go on where it ended. Also tells whether the index has another
     /// file of that name.
-    fn ask_index(&self, archive: &Archive) -> (Result<Utf8PathBuf, PinError>, bool) {
+    fn ask_index(&self, archive: &Archive) -> (Result<Utf8PathBuf, PinError>, Option<Fault>) {
         let indexes = match self.indexes() {
             Ok(indexes) => indexes,
-            Err(error) => return (Err(download(archive, error.why())), false),
+            Err(error) => return (Err(download(archive, error.why())), None),
         };
         match indexes.find(archive) {
             Ok(url) => self.ask(&indexes.client, archive, &url),
-            Err(why) => (Err(download(archive, why)), false),
+            Err(why) => (Err(download(archive, why)), None),
         }
     }
 
@@ -219,18 +231,31 @@ impl Sources {
     fn ask_url(&self, archive: &Archive, url: &str) -> Result<Utf8PathBuf, PinError> {
         let client = self.urls.get_or_init(|| Client::new(None, None));
         match client {
-            Ok(client) => self.ask(client, archive, url).0,
+            Ok(client) => {
+                let server = url.split('/').nth(2).unwrap_or_default();
+                let silent = || self.silent.lock().unwrap_or_else(PoisonError::into_inner);
+                if silent().contains(server) {
+                    let why = format!("{server} did not answer for another file");
+                    return Err(download(archive, why));
+                }
+                let (result, fault) = self.ask(client, archive, url);
+                match fault {
+                    Some(Fault::Silent) => silent().insert(server.to_owned()),
+                    _ => silent().remove(server),
+                };
+                result
+            }
             Err(why) => Err(download(archive, why.clone())),
         }
     }
 
-    /// From one URL. Also tells whether another file than the pinned one is there.
+    /// From one URL. Also tells what is wrong with the source, if that matters to others.
     fn ask(
         &self,
         client: &Client,
         archive: &Archive,
         url: &str,
-    ) -> (Result<Utf8PathBuf, PinError>, bool) {
+    ) -> (Result<Utf8PathBuf, PinError>, Option<Fault>) {
         let partial = cache::partial(archive);
         // What an earlier run left may be of another source: if the whole is wrong, once more from the start.
         let mut resumed = partial.exists();
@@ -240,13 +265,17 @@ impl Sources {
                     Err(PinError::Hash { .. }) if resumed => resumed = false,
                     Err(error) => {
                         let foreign = matches!(error, PinError::Hash { .. });
-                        return (Err(error), foreign);
+                        return (Err(error), foreign.then_some(Fault::Foreign));
                     }
-                    Ok(path) => return (Ok(path), false),
+                    Ok(path) => return (Ok(path), None),
                 },
                 Err(failure) => {
-                    let foreign = matches!(failure, Failure::Foreign(_));
-                    return (Err(download(archive, failure.why())), foreign);
+                    let fault = match failure {
+                        Failure::Foreign(_) => Some(Fault::Foreign),
+                        Failure::Passing(_) => Some(Fault::Silent),
+                        Failure::Lasting(_) | Failure::Missing(_) => None,
+                    };
+                    return (Err(download(archive, failure.why())), fault);
                 }
             }
         }

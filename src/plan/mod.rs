@@ -284,7 +284,7 @@ fn variant_plan(
         operators,
         variant: variant.name.clone(),
         system: row.system.clone(),
-        bundle: row.bundle,
+        bundle: variant.bundle,
         toolchain: row.toolchain.clone(),
         id: id::identity(kernel, row.backend, &components),
         link: link(row, table, &components),
