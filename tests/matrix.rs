@@ -543,7 +543,8 @@ fn what_is_left_out_is_one_line_without_the_authors_own_bounds() {
     torch(&mut kernel).bounds = bounds("2.9", "");
     let left_out = |kernel: &Kernel| matrix(kernel, matrix::table()).left_out();
     assert_eq!(left_out(&kernel), None);
-    kernel.sections[0].depends.insert(Dependency::MetalCpp);
+    let library = Dependency::Known(KnownDependency::MetalCpp);
+    kernel.sections[0].depends.insert(library);
     let line = left_out(&kernel).expect("a line");
     assert!(line.starts_with("left out: "), "{line}");
     assert!(

@@ -352,3 +352,95 @@ src = ["csrc/gpu.metal"]
         ],
     );
 }
+
+const GPU: &str = "torch211-cxx11-cu130-x86_64-linux";
+
+/// What older builders accept: the library has each source once, for the GPUs of all sections (the link compares).
+const ACCEPTED: &str = r#"[general]
+name = "sample"
+version = 1
+backends = ["cuda"]
+
+[torch]
+src = ["torch-ext/binding.cpp"]
+
+[kernel.headers]
+backend = "cuda"
+depends = []
+src = ["csrc/twice.cuh", "csrc/twice.cuh"]
+
+[kernel.sm100]
+backend = "cuda"
+depends = []
+src = ["csrc/twice.cuh", "csrc/common.cu", "csrc/new.cu"]
+cuda-capabilities = ["10.0a", "11.8"]
+
+[kernel.sm90]
+backend = "cuda"
+depends = []
+src = ["csrc/common.cu", "torch-ext/binding.cpp"]
+cuda-capabilities = ["9.0a"]
+cuda-flags = ["-DSM90"]
+"#;
+
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn what_older_builders_accept_is_built() {
+    let binding = "#include \"registration.h\"\n\nREGISTER_EXTENSION(TORCH_EXTENSION_NAME)\n";
+    let common = "#include \"twice.cuh\"\n#ifndef SM90\n#error flags of the other section\n#endif\n\
+                  __global__ void common(float *x) { *x = twice(*x); }\n";
+    let sample = Sample::new(
+        ACCEPTED,
+        &[
+            ("torch-ext/binding.cpp", binding),
+            (
+                "csrc/twice.cuh",
+                "__device__ inline float twice(float x) { return 2 * x; }\n",
+            ),
+            ("csrc/common.cu", common),
+            (
+                "csrc/new.cu",
+                "#include \"twice.cuh\"\n__global__ void again(float *x) { *x = twice(*x); }\n",
+            ),
+        ],
+    );
+    let output = on(&sample, &format!("build --variant {GPU}"), "");
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{words}");
+    assert!(
+        words.contains("5 warnings: `kernel-builder check-config` shows them"),
+        "{words}"
+    );
+    assert!(!words.contains("hint: "), "{words}");
+    let metadata = sample.path().join("build").join(GPU).join("metadata.json");
+    let metadata = std::fs::read_to_string(metadata).expect("metadata.json");
+    assert!(
+        metadata.contains("9.0a") && metadata.contains("10.0a"),
+        "{metadata}"
+    );
+}
+
+/// Of a failure, what the compiler says is enough; what makes compilations slow is said once, before they start.
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn a_failed_compilation_shows_the_compilers_words_alone() {
+    let wrong = "#error wrong on purpose\n#include <torch/all.h>\n";
+    let build_toml = ACCEPTED
+        .split("[kernel.headers]")
+        .next()
+        .expect("the head")
+        .to_owned()
+        + "[kernel.wrong]\nbackend = \"cuda\"\ndepends = [\"torch\"]\nsrc = [\"csrc/a.cu\", \"csrc/b.cu\"]\n\
+           cuda-capabilities = [\"9.0\"]\n";
+    let sample = Sample::new(&build_toml, &[("csrc/a.cu", wrong), ("csrc/b.cu", wrong)]);
+    let output = on(&sample, &format!("build --variant {GPU}"), "");
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{words}");
+    assert!(words.contains("wrong on purpose"), "{words}");
+    for noise in ["exited with", "terminated", "peak memory"] {
+        assert!(!words.contains(noise), "{noise}: {words}");
+    }
+    let hint = "hint: csrc/a.cu and 1 more include headers of torch in device code";
+    assert_eq!(words.matches(hint).count(), 1, "{words}");
+    assert_eq!(words.matches("hint: ").count(), 1, "{words}");
+}

@@ -33,7 +33,11 @@ for dir in "${include[@]}"; do folder "$dir" && search+=("-I$dir"); done
 # Runs a compiler and says how much memory it took, for `kernel-builder build` to learn from.
 measured() {
     local peak page
-    command time -o ../time -f '%M %Z' "$@" || { cat ../time >&2 && exit 1; }
+    if ! command time -o ../time -f '%M %Z' "$@"; then
+        # The compiler has said what is wrong. What `time` writes says more only of one that was killed.
+        sed -n '/signal/p' ../time >&2
+        exit 1
+    fi
     read -r peak page <../time
     # NB: busybox takes what the kernel counts in kB for pages.
     printf 'kernel-builder: peak memory in kB: %d\n' $((peak * 1024 / page))

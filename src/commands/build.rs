@@ -14,7 +14,8 @@ use crate::matrix::{Row, Variant};
 use crate::nix::schedule::{Cost, Costs, Task};
 use crate::nix::{Built, Finished, Limits, Nix, Work, name_of};
 use crate::pins::fetch::{Options, missing};
-use crate::steps::{Kind, Step, Steps, Wanted};
+use crate::plan::Plan;
+use crate::steps::{Kind, Step, Steps, Wanted, hints};
 
 pub fn run(
     path: &Utf8Path,
@@ -44,7 +45,7 @@ pub fn run(
         cores: usize::from(cores),
         print_logs,
     };
-    let (graph, built) = everything(&nix, &variants, &wanted, &limits, offline)?;
+    let (graph, built) = everything(&nix, &prepared.plan, &variants, &wanted, &limits, offline)?;
     // Only what `kernel-builder plan` says depends on it.
     if let Err(error) = survey::remember(&nix, &prepared, &graph, &built) {
         anstream::eprintln!("note: what was built is not recorded: {error}");
@@ -113,6 +114,7 @@ fn install(
 /// Fetches and builds what some variants lack, and learns what it took. Steps of the graph are as they were before.
 pub fn everything<'a>(
     nix: &Nix,
+    plan: &Plan,
     variants: &'a [&Variant],
     wanted: &'a [Wanted],
     limits: &Limits,
@@ -126,6 +128,9 @@ pub fn everything<'a>(
     check_systems(nix, variants, wanted)?;
     let planned = fetch_needed(nix, &derivations, variants, Purpose::Build, &options)?;
     let graph = survey::graph(nix, variants, wanted, &planned)?;
+    if let Some(hint) = hints::of_all(plan, graph.steps.to_build()) {
+        anstream::eprintln!("{hint}");
+    }
     let mut costs = survey::costs();
     let built = nix.build(&work(nix, &graph, &planned, &costs), limits)?;
     for finished in &built.finished {

@@ -28,7 +28,8 @@ pub fn run(
         print_logs: false,
     };
     let wanted = survey::look(&nix, &prepared, &variants)?;
-    let (graph, built) = build::everything(&nix, &variants, &wanted, &limits, false)?;
+    let (graph, built) =
+        build::everything(&nix, &prepared.plan, &variants, &wanted, &limits, false)?;
     build::report_failures(&nix, &built, false)?;
     let Graph {
         derivations, steps, ..
