@@ -1,11 +1,9 @@
 {
   description = "Builds PyTorch kernels for every torch, compute toolkit and CPU from one build.toml";
 
-  # For contributors only: nothing on the way from a build.toml to a built variant uses it, so Nix never fetches it.
-  inputs.nixpkgs.url = "github:NixOS/nixpkgs";
-
+  # NB: no inputs. Behind the flake.lock of a kernel, which may be another builder's, Nix fetches even those that nothing uses.
   outputs =
-    { self, nixpkgs }:
+    { self }:
     {
       lib = import ./lib;
     }
