@@ -149,6 +149,25 @@ fn the_older_name_makes_the_same_outputs() {
     assert_eq!(same, true);
 }
 
+/// A build with another ptxas would differ from what its author tried.
+#[test]
+fn torch_versions_with_the_ptxas_of_another_toolkit_are_refused() {
+    let words = nix::error(&format!(
+        "((import {}).genFlakeOutputs {{ self = {{ }}; path = {};
+           torchVersions = map (build: build // (if build ? cudaVersion then {{ ptxasVersion = \"12.8\"; }} else {{ }}));
+         }}).lib.variants",
+        path("lib"),
+        path("examples/relu")
+    ));
+    for part in [
+        "`ptxasVersion = \"12.8\"`",
+        "with CUDA ",
+        "remove `ptxasVersion`",
+    ] {
+        assert!(words.contains(part), "{words}");
+    }
+}
+
 /// Patterns of names, and the function that older flakes have.
 #[test]
 fn torch_versions_select_variants() {
@@ -197,6 +216,12 @@ fn torch_versions_select_variants() {
     assert_eq!(old(""), [cxx98, cxx11]);
     let filtered = "versions: builtins.filter (v: !v.cxx11Abi && v.cpu or false) versions";
     assert_eq!(selected(filtered), [cxx98]);
+    assert_eq!(
+        selected(
+            r#"_: [ { torchVersion = "2.12"; cudaVersion = "12.6"; ptxasVersion = "12.6"; systems = [ "x86_64-linux" ]; } ]"#
+        ),
+        ["torch212-cxx11-cu126-x86_64-linux"]
+    );
     let all = selected("null");
     assert!(all.len() > 10, "{all:?}");
     assert_eq!(selected("versions: versions"), all);

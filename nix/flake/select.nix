@@ -68,9 +68,23 @@ let
     builds: builtins.head builds // { systems = builtins.concatMap (build: build.systems) builds; }
   ) (builtins.attrValues (builtins.groupBy key all));
   all = map describe variants;
+  # Older flakes may ask for the ptxas of another toolkit. A toolkit's pins have one ptxas, its own.
+  withOwnPtxas =
+    build:
+    let
+      asked = build.ptxasVersion or null;
+      toolkit = build.cudaVersion or null;
+      compute = if toolkit == null then "no CUDA" else "CUDA ${toolkit}";
+    in
+    if asked == null || asked == toolkit then
+      build
+    else
+      throw "torchVersions: `ptxasVersion = \"${asked}\"` of torch ${
+        toString (build.torchVersion or "")
+      } with ${compute}: a toolkit compiles with its own ptxas here; remove `ptxasVersion`, or ask for the build with `cudaVersion = \"${asked}\"`";
   byFunction =
     let
-      wanted = torchVersions merged;
+      wanted = map withOwnPtxas (torchVersions merged);
       isWanted =
         variant:
         let

@@ -1,12 +1,27 @@
 //! Nix, to judge what this program writes. Never the machine's own store: each call has an empty one.
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
 /// The value of a Nix expression, fully evaluated.
 pub fn evaluate(expression: &str) -> Value {
+    let output = instantiate(expression);
+    let why = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{why}\n{expression}");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// What Nix says of an expression whose evaluation fails.
+#[allow(dead_code, reason = "not every test file has such expressions")]
+pub fn error(expression: &str) -> String {
+    let output = instantiate(expression);
+    assert!(!output.status.success(), "no error: {expression}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn instantiate(expression: &str) -> Output {
     let store = tempfile::tempdir().expect("a temporary folder");
     let mut nix = Command::new("nix-instantiate")
         .args(["--eval", "--strict", "--json"])
@@ -20,8 +35,5 @@ pub fn evaluate(expression: &str) -> Value {
     let mut input = nix.stdin.take().expect("a pipe");
     input.write_all(expression.as_bytes()).expect("write");
     drop(input);
-    let output = nix.wait_with_output().expect("nix-instantiate to end");
-    let why = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{why}\n{expression}");
-    serde_json::from_slice(&output.stdout).expect("JSON")
+    nix.wait_with_output().expect("nix-instantiate to end")
 }
