@@ -19,7 +19,8 @@
   : Whether checks load each variant with the `kernels` client.
 
   `pythonCheckInputs`, `pythonNativeCheckInputs` (optional)
-  : Functions from a set of Python packages to a list of those that checks and shells have in addition.
+  : Functions from a set of Python packages to a list of those that checks and shells have in addition. `kernel-builder
+    pin-python` pins them in the kernel's python-packages.json.
 
   `rev` (deprecated)
   : Older flakes pass a revision and no `self`.

@@ -23,6 +23,7 @@ let
             inherit (kernel) hub name;
             root = /. + root;
             recipes = (import ./recipes.nix).${variant.system};
+            pythonPackages = import ./flake/python-packages.nix { root = /. + root; };
             # The shells of the command line have the program that opens them.
             tool = null;
           } variant).${name};

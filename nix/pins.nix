@@ -67,6 +67,9 @@ in
   # One file that no family lists, by its name in the store and its hash.
   file = fixed "flat";
 
+  # A derivation that fails when it is built, with a reason.
+  inherit unpinned;
+
   # Names of all families.
   families = builtins.concatMap (
     file:

@@ -63,6 +63,8 @@ let
     };
 in
 {
+  inherit system;
+
   # The toolchain of one variant, from the names that its row in src/matrix/toolchains.toml gives.
   toolchain =
     {

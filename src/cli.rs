@@ -5,6 +5,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::matrix::Profile;
+use crate::pins::packages::PackageRequest;
 
 const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the kernel's files are wrong, 2 wrong usage, 3 the environment \
 (Nix missing, download failed, disk full).";
@@ -12,6 +13,9 @@ const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the kernel's files are wrong, 2 
 const FETCH: &str = "Files come from --from, the download cache (KERNEL_BUILDER_CACHE), the machine's own pip and apt, \
 and the URLs of vendors, in this order. A download that brings nothing for KERNEL_BUILDER_STALL_SECONDS (30) is tried again \
 from where it was; a killed fetch goes on where it ended.";
+
+const PACKAGES: &str = "pip chooses the wheels and those that they require, for the Python that checks and shells run with. \
+Packages that are pinned already keep their version if others are added.";
 
 const SHAPE: &str = "docs/plan.md of kernel-builder's repository describes the JSON.";
 
@@ -174,6 +178,21 @@ pub enum Command {
             hide_default_value = true
         )]
         repository: Utf8PathBuf,
+    },
+    /// Pin Python packages that a kernel's checks and shells need, in its python-packages.json
+    #[command(after_help = PACKAGES)]
+    PinPython {
+        /// Packages of pip's index to add, such as rich or 'rich>=14,<16'; without any, newer versions of those pinned
+        #[arg(value_name = "NAME")]
+        names: Vec<PackageRequest>,
+        /// Folder of the kernel
+        #[arg(
+            long,
+            value_name = "KERNEL_DIR",
+            default_value = ".",
+            hide_default_value = true
+        )]
+        kernel: Utf8PathBuf,
     },
     /// Say what a build would do, and why, without building or fetching
     #[command(after_help = SHAPE)]

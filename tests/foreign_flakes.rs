@@ -110,6 +110,33 @@ fn a_lock_that_pins_nixpkgs_builds_without_a_network() {
     offline(unmodified.path(), &build);
 }
 
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn a_check_that_needs_an_unpinned_package_says_how_to_pin_it() {
+    let clone = Clone::new();
+    let ours = format!("path:{}", clone.path().display());
+    let outputs = "kernel-builder.lib.genFlakeOutputs {
+        inherit self; path = ./.; pythonCheckInputs = pkgs: with pkgs; [ rich rare-package ];
+    }";
+    let lock = lock(
+        json!({ "kernel-builder": "kernel-builder" }),
+        json!("nixpkgs"),
+    );
+    let dir = kernel(&clone, &input(&ours), outputs, &lock);
+    offline(dir.path(), &["flake", "show"]);
+    let check = format!(".#checks.x86_64-linux.{CPU}");
+    let output = nix(&["build", "--no-link", "--keep-going", &check])
+        .current_dir(dir.path())
+        .output()
+        .expect("start nix");
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(
+        words.contains("run `kernel-builder pin-python rare-package`"),
+        "{words}"
+    );
+}
+
 /// Lines about inputs of the other builder, which ours does not have.
 #[test]
 #[ignore = "evaluates with Nix: run by `make test`"]

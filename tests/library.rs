@@ -149,6 +149,63 @@ fn the_older_name_makes_the_same_outputs() {
     assert_eq!(same, true);
 }
 
+/// Functions name packages as variables, so an unknown one would end the evaluation of the whole flake.
+#[test]
+fn a_package_that_nobody_pinned_fails_what_needs_it_and_nothing_else() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let kernel = Utf8Path::from_path(dir.path())
+        .expect("UTF-8")
+        .join("kernel");
+    let status = std::process::Command::new("cp")
+        .args([
+            "-r",
+            &format!("{REPOSITORY}/examples/relu"),
+            kernel.as_str(),
+        ])
+        .status();
+    assert!(status.is_ok_and(|status| status.success()));
+    let function = "packages: with packages; [ einops rare-package packages.other.package_2 or packages.package_2 ]";
+    std::fs::write(
+        kernel.join("flake.nix"),
+        format!("{{ inputs = {function}; }}"),
+    )
+    .expect("written");
+    let evaluate = |function: &str, expression: &str| {
+        nix::evaluate(&format!(
+            "let
+               outputs = (import {}).genFlakeOutputs {{
+                 self = throw \"self is looked at\"; path = /. + {}; pythonCheckInputs = {function};
+               }};
+               system = outputs.packages.x86_64-linux // outputs // builtins.mapAttrs (_: of: of.x86_64-linux or null) outputs;
+               variant = \"torch211-cxx11-cpu-x86_64-linux\";
+               drv = of: of.${{variant}}.drvPath;
+             in {expression}",
+            path("lib"),
+            string(kernel.as_str())
+        ))
+    };
+    let unpinned = "system.devShells.${variant}.KERNEL_BUILDER_UNPINNED or \"\"";
+    assert_eq!(evaluate(function, unpinned), "package_2 rare-package");
+    // It evaluates; what needs the packages differs, what does not is the same.
+    let same = "[ (drv system.checks) system.ci-test.drvPath system.default.drvPath system.kernels.drvPath ]";
+    let (with, without) = (evaluate(function, same), evaluate("_: [ ]", same));
+    let same: Vec<bool> = (0..4).map(|index| with[index] == without[index]).collect();
+    assert_eq!(same, [false, false, true, true]);
+
+    let pinned = r#"{ "comment": "", "requested": [], "systems": { "x86_64-linux": [
+        { "kind": "wheel", "name": "rare-package", "version": "1", "file": "rare_package-1-py3-none-any.whl",
+          "sha256": "0000000000000000000000000000000000000000000000000000000000000000" } ] } }"#;
+    std::fs::write(kernel.join("python-packages.json"), pinned).expect("written");
+    assert_eq!(evaluate(function, unpinned), "package_2");
+    let one = "packages: [ packages.rare_package packages.rare-package ]";
+    assert_eq!(evaluate(one, unpinned), "");
+    assert_ne!(
+        evaluate("_: [ ]", "drv system.devShells"),
+        without[0],
+        "shells have it"
+    );
+}
+
 /// A build with another ptxas would differ from what its author tried.
 #[test]
 fn torch_versions_with_the_ptxas_of_another_toolkit_are_refused() {

@@ -19,6 +19,7 @@ let
     system: builtins.elem system (import ../systems.nix) && of system != [ ]
   ) kernel.systems;
 
+  pythonPackages = import ./python-packages.nix { inherit root; };
   outputs = builtins.listToAttrs (
     map (system: {
       name = system;
@@ -29,6 +30,7 @@ let
           pythonCheckInputs
           pythonNativeCheckInputs
         ];
+        inherit pythonPackages;
         inherit (kernel) hub name;
         variants = of system;
       };

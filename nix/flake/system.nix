@@ -10,6 +10,8 @@
   pythonInputs,
   # Whether the flake says which variants it has (`torchVersions`).
   isChosen ? false,
+  # From ./python-packages.nix.
+  pythonPackages,
 }:
 let
   recipes = (import ../recipes.nix).${system};
@@ -82,6 +84,7 @@ let
         hub
         name
         pythonInputs
+        pythonPackages
         recipes
         root
         ;

@@ -12,6 +12,8 @@
   doGetKernelCheck ? true,
   # Functions from Python packages by name to a list of them.
   pythonInputs ? [ ],
+  # From ./python-packages.nix.
+  pythonPackages,
 }:
 variant:
 let
@@ -23,22 +25,33 @@ let
       {
         host = recipes.hostTools (builtins.fromJSON (builtins.readFile ../python/toolchain.json)).host;
       };
-  python = recipes.python {
-    toolchain = variant.toolchain or { };
-    inputs = pythonInputs;
-  };
+  pythonWith =
+    inputs:
+    recipes.python {
+      inherit inputs;
+      inherit (pythonPackages) words;
+      toolchain = variant.toolchain or { };
+      archives = pythonPackages.archives recipes.system;
+    };
+  # Of checks and tests, which fail without a package that they ask for.
+  python = pythonWith pythonInputs;
+  # Of shells, which open without those that nobody has pinned: pip can install them there.
+  shellPython = pythonWith [ ];
   cuda = tools.cuda or null;
   # A build has no GPU, a person may have one.
-  onCpu = python.cpu {
-    cudart = if cuda == null then null else "${cuda.toolkit}/lib64/libcudart.so.*";
-  };
+  onCpu =
+    python:
+    python.cpu {
+      cudart = if cuda == null then null else "${cuda.toolkit}/lib64/libcudart.so.*";
+    };
   here =
+    python:
     if !python.hasTorch then
-      python.client
+      python.withoutTorch
     else if backend == "cuda" && python.hasNvidia then
       python.cuda
     else
-      onCpu;
+      onCpu python;
   # What is compiled loads without a GPU; Python alone may need one (Triton), and other libraries than torch.
   loads =
     python.isPinned
@@ -67,7 +80,8 @@ let
         ;
       inherit (variant) variant;
       toolchain = tools;
-      environment = here;
+      environment = here shellPython;
+      unpinned = python.missing;
     };
 in
 {
@@ -82,14 +96,14 @@ in
           tests
           ;
         inherit (variant) variant;
-        environment = onCpu;
+        environment = onCpu python;
       }
     else
       package;
   hasPython = python.isPinned;
   test = recipes.testProgram {
     inherit package repo tests;
-    environment = here;
+    environment = here python;
   };
   devShell = shell "dev" null;
   testShell = shell "test" package;

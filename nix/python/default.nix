@@ -2,6 +2,7 @@
 # toolchains, and only shells and checks need them:
 #   python-3.11-runtime       the interpreter
 #   python-3.11-packages      the `kernels` client, pytest, pip, cmake, ninja, and what torch needs besides NVIDIA's
+#                             (a kernel may pin more in its python-packages.json)
 #   torch-<release>-runtime   torch itself, of the releases that [whole-torch] of nix/pins/families.toml names
 #   torch-<release>-nvidia    NVIDIA's libraries and Triton, for torch on a GPU
 {
@@ -15,6 +16,10 @@
   toolchain,
   # Functions from packages by name to a list of those that are wanted in addition.
   inputs ? [ ],
+  # Archives that the kernel pins itself, for this system.
+  archives ? [ ],
+  # Names that `inputs` may use though nobody has pinned them.
+  words ? [ ],
 }:
 let
   unpackWheels = import ./wheels.nix { inherit run; };
@@ -34,13 +39,19 @@ let
     inherit pins run;
   };
 
-  # Packages that kernels may ask for are those that are there anyway: asking adds nothing, and fails for others.
-  byName = pins.byName "${python}-packages";
-  packages =
-    if builtins.all (input: builtins.all (wheel: wheel ? outPath) (input byName)) inputs then
-      wheels "${python}-packages" (pins.family "${python}-packages")
-    else
-      throw "pythonCheckInputs: expected a function from packages to a list of them";
+  # Every kernel has these.
+  packages = wheels "${python}-packages" (pins.family "${python}-packages");
+  byName = family: if pins.has family then pins.byName family else { };
+  requested = import ./requested.nix { inherit pins; } {
+    inherit archives inputs words;
+    # torch and what belongs to it are there whenever a variant has them.
+    provided = byName "${torch}-nvidia" // byName "${torch}-runtime" // byName "${python}-packages";
+  };
+  layers = [
+    packages
+  ]
+  ++ (if archives == [ ] then [ ] else [ (wheels "${python}-requested-packages" requested.wheels) ])
+  ++ requested.failures;
   torchWheels = pins.family "${torch}-runtime";
   runtime = wheels torch torchWheels;
   # Together: torch looks for NVIDIA's libraries beside itself.
@@ -57,10 +68,21 @@ in
   hasTorch = pins.has "${torch}-runtime";
   hasNvidia = pins.has "${torch}-nvidia";
 
-  # The `kernels` client and other packages, without torch.
+  # Names of packages that `inputs` ask for and that nobody has pinned. The environments below fail if there are any, but for
+  # the client's.
+  inherit (requested) missing;
+
+  # The `kernels` client and what every kernel has, without torch.
   client = environment {
     name = "${python}-environment";
     wheels = [ packages ];
+    inherit interpreter;
+  };
+
+  # Without torch, too.
+  withoutTorch = environment {
+    name = "${python}-environment";
+    wheels = layers;
     inherit interpreter;
   };
 
@@ -72,10 +94,7 @@ in
     }:
     environment {
       name = "${torch}-cpu";
-      wheels = [
-        packages
-        runtime
-      ];
+      wheels = layers ++ [ runtime ];
       preload = (if cudart == null then [ ] else [ cudart ]) ++ [ "${stubs}/*.so*" ];
       inherit interpreter;
     };
@@ -83,10 +102,7 @@ in
   # With a torch that runs on NVIDIA's GPUs.
   cuda = environment {
     name = "${torch}-cuda";
-    wheels = [
-      packages
-      withNvidia
-    ];
+    wheels = layers ++ [ withNvidia ];
     inherit interpreter;
   };
 }

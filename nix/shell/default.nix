@@ -17,6 +17,8 @@
   repo ? null,
   # kernel-builder, or null.
   tool ? null,
+  # Names of Python packages that the kernel's flake asks for and that nobody has pinned.
+  unpinned,
 }:
 let
   cuda = toolchain.cuda or null;
@@ -48,6 +50,12 @@ derivation (
     KERNEL_BUILDER_SHELL = ./.;
     shellHook = ". $KERNEL_BUILDER_SHELL/enter.sh";
   }
+  // (
+    if unpinned == [ ] then
+      { }
+    else
+      { KERNEL_BUILDER_UNPINNED = builtins.concatStringsSep " " unpinned; }
+  )
   // (if repo == null then { } else { KERNEL_BUILDER_REPO = repo; })
   // (if package == null then { } else { KERNEL_BUILDER_PACKAGE = package; })
   // (

@@ -40,6 +40,11 @@ kernel_builder_venv() {
 kernel_builder_venv
 unset -f kernel_builder_venv
 
+if [ -n "${KERNEL_BUILDER_UNPINNED-}" ]; then
+    echo "note: flake.nix asks for Python packages that nobody has pinned: $KERNEL_BUILDER_UNPINNED" >&2
+    echo "      \`kernel-builder pin-python $KERNEL_BUILDER_UNPINNED\` pins them; \`pip install\` puts them into .venv" >&2
+fi
+
 if [ -n "${KERNEL_BUILDER_REPO-}" ]; then
     export LOCAL_KERNELS=$KERNEL_BUILDER_REPO=${KERNEL_BUILDER_PACKAGE:-$PWD/build}
 fi

@@ -14,6 +14,7 @@ use crate::matrix::{Row, Variant};
 use crate::nix::schedule::{Cost, Costs, Task};
 use crate::nix::{Built, Finished, Limits, Nix, Work, name_of};
 use crate::pins::fetch::{Options, missing};
+use crate::pins::packages::Packages;
 use crate::plan::Plan;
 use crate::steps::{Kind, Step, Steps, Wanted, hints};
 
@@ -126,7 +127,8 @@ pub fn everything<'a>(
         ..Options::default()
     };
     check_systems(nix, variants, wanted)?;
-    let planned = fetch_needed(nix, &derivations, variants, Purpose::Build, &options)?;
+    let none = Packages::default();
+    let planned = fetch_needed(nix, &derivations, variants, Purpose::Build, &none, &options)?;
     let graph = survey::graph(nix, variants, wanted, &planned)?;
     if let Some(hint) = hints::of_all(plan, graph.steps.to_build()) {
         anstream::eprintln!("{hint}");
@@ -180,6 +182,7 @@ pub fn fetch_needed(
     derivations: &[String],
     variants: &[&Variant],
     purpose: Purpose,
+    packages: &Packages,
     options: &Options,
 ) -> Result<Vec<String>, CommandError> {
     let planned = nix.to_build(derivations)?;
@@ -190,7 +193,7 @@ pub fn fetch_needed(
         .iter()
         .map(|derivation| name_of(derivation))
         .collect();
-    let absent: Vec<_> = missing(nix, &fetch::pins(nix, variants, purpose)?)
+    let absent: Vec<_> = missing(nix, &fetch::pins(nix, variants, purpose, packages)?)
         .map_err(|error| CommandError::Pins(vec![error]))?
         .into_iter()
         .filter(|missing| needed.contains(missing.pin.store_name().as_str()))

@@ -15,6 +15,7 @@ use crate::pins::carry::{self, Folder};
 use crate::pins::fetch::{
     Options, Placed, check_offline, disk_size, download_size, fetch, missing, place, tidy,
 };
+use crate::pins::packages::Packages;
 use crate::pins::space::{self, megabytes};
 use crate::pins::{Archive, PinError, cache, crates, runtime};
 
@@ -71,7 +72,8 @@ pub fn run(
     if offline {
         nix.stay_offline();
     }
-    let pins = pins(&nix, &variants, purpose)?;
+    let packages = packages(&prepared.kernel.root)?;
+    let pins = pins(&nix, &variants, purpose, &packages)?;
     let wanted = missing(&nix, &pins).map_err(failed)?;
     let downloaded = if wanted.is_empty() {
         0
@@ -177,15 +179,21 @@ pub fn unpacked() -> Result<Utf8PathBuf, CommandError> {
     })
 }
 
-/// The pins of some variants, each once.
+/// The Python packages that the kernel in a folder pins itself; none if it has no file of them.
+pub fn packages(root: &Utf8Path) -> Result<Packages, CommandError> {
+    Ok(Packages::read(root)?.unwrap_or_default())
+}
+
+/// The pins of some variants, each once; `packages` are the kernel's own.
 pub fn pins(
     nix: &Nix,
     variants: &[&Variant],
     purpose: Purpose,
+    packages: &Packages,
 ) -> Result<Vec<Placed>, CommandError> {
     let library = unpacked()?;
     let here = system();
-    let mut by_system: BTreeMap<&str, (BTreeSet<String>, BTreeMap<&str, Archive>)> =
+    let mut by_system: BTreeMap<&str, (BTreeSet<String>, BTreeMap<String, Archive>)> =
         BTreeMap::new();
     for variant in variants {
         // Python alone is packaged here, by the seed.
@@ -194,11 +202,13 @@ pub fn pins(
         let (of_system, archives) = by_system.entry(system).or_default();
         of_system.extend(variant.families());
         for HeaderArchive { archive, .. } in variant.header_archives.values() {
-            archives.insert(&archive.sha256, archive.clone());
+            archives.insert(archive.sha256.clone(), archive.clone());
         }
         if purpose != Purpose::Build {
             let gpu = purpose == Purpose::Shell && variant.backend == Backend::Cuda;
             of_system.extend(runtime::families(variant, system, gpu));
+            let own = packages.archives(system).iter().cloned();
+            archives.extend(own.map(|archive| (archive.sha256.clone(), archive)));
         }
     }
     // Systems may share files.

@@ -10,6 +10,7 @@ mod generate;
 mod graph;
 mod list_variants;
 mod pin;
+mod pin_python;
 mod plan;
 mod prepare;
 mod schema;
@@ -32,6 +33,7 @@ use crate::manifest::update::UpdateError;
 use crate::matrix::UnknownVariant;
 use crate::nix::NixError;
 use crate::pins::PinError;
+use crate::pins::packages::PackagesError;
 use crate::pins::refresh::{RefreshError, Request};
 use crate::plan::PlanError;
 use crate::problem::{Problems, RenderOptions};
@@ -57,6 +59,17 @@ pub enum CommandError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Refresh(#[from] RefreshError),
+
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Packages(#[from] PackagesError),
+
+    #[error("no package is named, and none is pinned yet")]
+    #[diagnostic(
+        code(packages::none),
+        help("name the packages that flake.nix asks for: `kernel-builder pin-python NAME...`")
+    )]
+    NoPackages,
 
     #[error("failed to fetch {} of the toolchains' files", .0.len())]
     Pins(Vec<PinError>),
@@ -197,6 +210,7 @@ impl CommandError {
         match self {
             CommandError::Load(error) => error.exit_code(),
             CommandError::Refresh(error) => error.exit_code(),
+            CommandError::Packages(error) => error.exit_code(),
             // The reader had enough (`kernel-builder completions bash | head`).
             CommandError::Io { source, .. } if source.kind() == ErrorKind::BrokenPipe => 0,
             CommandError::Plan(PlanError::Read { .. }) => 3,
@@ -213,7 +227,9 @@ impl CommandError {
             CommandError::WrongPins(_) | CommandError::Irreproducible { .. } => 1,
             CommandError::Stale | CommandError::Build { .. } | CommandError::Foreign { .. } => 1,
             CommandError::Emit(EmitError::Foreign { .. }) => 1,
-            CommandError::UnknownVariant(_) | CommandError::UnknownCode { .. } => 2,
+            CommandError::UnknownVariant(_)
+            | CommandError::UnknownCode { .. }
+            | CommandError::NoPackages => 2,
             CommandError::Shell { code } => *code,
             CommandError::Syntax { .. } | CommandError::Unformatted(_) => 1,
             CommandError::Emit(_)
@@ -348,6 +364,7 @@ pub fn run(command: Command) -> Result<(), CommandError> {
             };
             pin::run(&repository, &request, write)
         }
+        Command::PinPython { names, kernel } => pin_python::run(&kernel, &names),
         Command::Plan {
             kernel,
             variants,

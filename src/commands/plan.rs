@@ -11,6 +11,7 @@ use super::{CommandError, build, count, print, survey};
 use crate::matrix::Variant;
 use crate::nix::Nix;
 use crate::pins::fetch::{Options, Placed, download_size, missing};
+use crate::pins::packages::Packages;
 use crate::pins::space::megabytes;
 use crate::steps::estimate::{CriticalPath, sum};
 use crate::steps::{self, Kind, State, Steps};
@@ -110,8 +111,11 @@ pub fn run(path: &Utf8Path, names: &[String], json: bool) -> Result<(), CommandE
     let steps = survey::survey(&nix, &prepared, &variants)?;
     let absent = match steps.to_fetch.is_empty() {
         true => Vec::new(),
-        false => missing(&nix, &pins(&nix, &variants, Purpose::Build)?)
-            .map_err(|error| CommandError::Pins(vec![error]))?,
+        false => missing(
+            &nix,
+            &pins(&nix, &variants, Purpose::Build, &Packages::default())?,
+        )
+        .map_err(|error| CommandError::Pins(vec![error]))?,
     };
     let needed = |placed: &&Placed| steps.to_fetch.contains(&placed.pin.store_name());
     let absent: Vec<Placed> = absent.iter().filter(needed).cloned().collect();

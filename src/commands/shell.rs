@@ -10,6 +10,7 @@ use crate::machine::ThisMachine;
 use crate::matrix::Variant;
 use crate::nix::{Limits, Nix, Work};
 use crate::pins::fetch::Options;
+use crate::pins::packages::Packages;
 
 /// What a shell is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +55,8 @@ pub fn run(arguments: &Shelled, kind: Kind) -> Result<(), CommandError> {
     let given = [("root", root.as_str()), ("system", system.as_str())];
     let answer = nix.evaluate(&file, &format!("{attribute}.drvPath"), &given)?;
     let derivations: Vec<String> = answer.as_str().map(str::to_owned).into_iter().collect();
-    bring(&nix, &derivations, variant, arguments)?;
+    let packages = fetch::packages(&root)?;
+    bring(&nix, &derivations, variant, &packages, arguments)?;
     let expression = format!(
         "import (/. + {}) {{ root = {}; system = {}; }}",
         emit::nix::string(file.as_str()),
@@ -86,6 +88,7 @@ fn bring(
     nix: &Nix,
     derivations: &[String],
     variant: &Variant,
+    packages: &Packages,
     arguments: &Shelled,
 ) -> Result<(), CommandError> {
     let planned = build::fetch_needed(
@@ -93,6 +96,7 @@ fn bring(
         derivations,
         &[variant],
         fetch::Purpose::Shell,
+        packages,
         &Options::default(),
     )?;
     let limits = Limits {

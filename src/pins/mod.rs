@@ -8,6 +8,7 @@ pub mod crates;
 pub mod error;
 pub mod fetch;
 pub mod http;
+pub mod packages;
 pub mod pip;
 pub mod ranges;
 pub mod refresh;

@@ -1,9 +1,10 @@
 //! Wheels from the index that the machine's own pip is configured with: its mirrors, proxies and certificates.
 
+use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::http::{Client, Failure};
 use super::simple::{self, Listed};
@@ -11,6 +12,7 @@ use super::{Archive, PinError};
 
 const SETTINGS: &str = include_str!("pip_settings.py");
 const REQUIREMENTS: &str = include_str!("pip_requirements.py");
+const RESOLVE: &str = include_str!("pip_resolve.py");
 
 /// pip's indexes, read without pip: parts of wheels and unfinished downloads are what it cannot fetch.
 #[derive(Debug)]
@@ -155,6 +157,83 @@ pub fn requirements(question: &str) -> Result<Vec<u8>, PinError> {
     let mut command = python()?;
     command.args(["-c", REQUIREMENTS, question]);
     run(command, "what wheels require")
+}
+
+/// pip_resolve.py's question.
+#[derive(Serialize)]
+pub struct Resolution<'a> {
+    /// Of the Python that is to have the packages: what conditions of requirements ask for.
+    pub environment: BTreeMap<&'static str, String>,
+    /// Its version, such as `3.11`.
+    pub python: &'a str,
+    /// Platform tags that it takes, the best first.
+    pub platforms: Vec<String>,
+    /// Packages, with versions if these matter.
+    pub requirements: Vec<String>,
+    /// Versions that packages must have if they are required at all.
+    pub constraints: BTreeMap<String, String>,
+    /// Versions of packages that are there and that no index is asked about.
+    pub present: BTreeMap<String, String>,
+}
+
+/// One wheel of its answer.
+#[derive(Debug, Deserialize)]
+pub struct Resolved {
+    /// As indexes have it.
+    pub name: String,
+    pub version: String,
+    pub file: String,
+    /// Empty, or another kind of hash, where the index gives none.
+    pub sha256: String,
+    pub url: String,
+}
+
+/// The wheels that pip chooses for some requirements and what these require, by name.
+///
+/// # Errors
+/// `PinError::Program` where there is no Python, `PinError::Download` with pip's words.
+pub fn resolve(question: &Resolution<'_>) -> Result<Vec<Resolved>, PinError> {
+    let requirements = format!("wheels for {}", question.requirements.join(", "));
+    let mut command = python()?;
+    let question = serde_json::to_string(question).unwrap_or_default();
+    command.args(["-c", RESOLVE, &question]);
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(PinError::io("start", "python3"))?;
+    let failed = |why: &str| PinError::Download {
+        name: requirements.clone(),
+        why: why.trim().to_owned(),
+        help: "check the names, and pip's configuration (`pip config list`); nothing was written"
+            .to_owned(),
+    };
+    if !output.status.success() {
+        let words = String::from_utf8_lossy(&output.stderr);
+        // Before the first error, pip says what it looks at.
+        return Err(failed(&words[words.find("ERROR").unwrap_or_default()..]));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| failed(&error.to_string()))
+}
+
+/// What conditions of requirements ask for (PEP 508), for CPython of a version such as `3.11` on a Linux system.
+/// NB: all that there are, or pip takes those of this machine.
+pub fn marker_environment(system: &str, version: &str) -> BTreeMap<&'static str, String> {
+    let (machine, _) = system.split_once('-').unwrap_or((system, ""));
+    let full = format!("{version}.0");
+    let values = [
+        ("implementation_name", "cpython"),
+        ("implementation_version", &full),
+        ("os_name", "posix"),
+        ("platform_machine", machine),
+        ("platform_python_implementation", "CPython"),
+        ("platform_release", ""),
+        ("platform_system", "Linux"),
+        ("platform_version", ""),
+        ("python_full_version", &full),
+        ("python_version", version),
+        ("sys_platform", "linux"),
+    ];
+    values.map(|(name, value)| (name, value.to_owned())).into()
 }
 
 fn python() -> Result<Command, PinError> {

@@ -37,7 +37,7 @@ struct Chosen {
 /// pip_requirements.py's question: which requirements apply on a system.
 #[derive(Serialize)]
 struct Question<'a> {
-    environment: BTreeMap<&'a str, &'a str>,
+    environment: BTreeMap<&'static str, String>,
     wheels: Vec<Asked<'a>>,
 }
 
@@ -206,28 +206,12 @@ fn applying(
     chosen: &BTreeMap<String, Chosen>,
     metadata: &BTreeMap<String, Vec<String>>,
 ) -> Result<Vec<Requirement>, RefreshError> {
-    let (machine, _) = system.split_once('-').unwrap_or((system, ""));
     // cp311: 3.11
     let digits = python.trim_start_matches(|c: char| !c.is_ascii_digit());
     let (major, minor) = digits.split_at(digits.len().min(1));
     let version = format!("{major}.{minor}");
-    let full = format!("{version}.0");
     let question = Question {
-        // NB: all that there are (PEP 508), or pip takes those of this machine.
-        environment: [
-            ("implementation_name", "cpython"),
-            ("implementation_version", &full),
-            ("os_name", "posix"),
-            ("platform_machine", machine),
-            ("platform_python_implementation", "CPython"),
-            ("platform_release", ""),
-            ("platform_system", "Linux"),
-            ("platform_version", ""),
-            ("python_full_version", &full),
-            ("python_version", &version),
-            ("sys_platform", "linux"),
-        ]
-        .into(),
+        environment: pip::marker_environment(system, &version),
         wheels: chosen
             .iter()
             .map(|(name, chosen)| Asked {
