@@ -12,6 +12,7 @@ cargo build --quiet
 # Those of the package indexes, for the torch that tests load.
 variants=(--variant torch211-cxx11-cpu-x86_64-linux --variant torch211-cxx11-cu130-x86_64-linux)
 target/debug/kernel-builder fetch examples/relu --check "${variants[@]}"
+target/debug/kernel-builder fetch tests/fixtures/python-only --check --variant 'torch-*'
 # NB: of torch 2.7, all of its CUDA: 3 GB.
 shells=(torch211-cxx11-cpu torch215-cxx11-cpu torch27-cxx11-cu126)
 for shell in "${shells[@]}"; do

@@ -43,6 +43,7 @@ let
     python:
     python.cpu {
       cudart = if cuda == null then null else "${cuda.toolkit}/lib64/libcudart.so.*";
+      triton = builtins.elem backend python.tritonBackends;
     };
   here =
     python:
@@ -52,11 +53,8 @@ let
       python.cuda
     else
       onCpu python;
-  # What is compiled loads without a GPU; Python alone may need one (Triton), and other libraries than torch.
-  loads =
-    python.isPinned
-    && python.hasTorch
-    && (variant ? toolchain.torch || !(variant ? toolchain) && backend == "cpu");
+  # Other libraries than torch's may need a GPU.
+  loads = python.isPinned && python.hasTorch && (variant ? toolchain.torch || !(variant ? toolchain));
 
   repo = hub.repo-id or null;
   tests =
@@ -97,6 +95,8 @@ in
           ;
         inherit (variant) variant;
         environment = onCpu python;
+        # Those of compiled kernels skip what needs a GPU; Python alone for a GPU has nothing else.
+        runsTests = variant ? toolchain || backend == "cpu";
       }
     else
       package;

@@ -56,6 +56,8 @@ let
   runtime = wheels torch torchWheels;
   # Together: torch looks for NVIDIA's libraries beside itself.
   withNvidia = wheels "${torch}-with-nvidia" (torchWheels ++ pins.family "${torch}-nvidia");
+  tritonWheel = (byName "${torch}-nvidia").triton or null;
+  tritonWheels = if tritonWheel == null then [ ] else [ (wheels "${torch}-triton" [ tritonWheel ]) ];
   stubs = import ./stubs.nix { inherit run; } {
     host = tools;
     torch = runtime;
@@ -86,15 +88,23 @@ in
     inherit interpreter;
   };
 
+  # Backends whose torch comes with Triton. NB: src/pins/runtime.rs has the same list.
+  tritonBackends = [
+    "cuda"
+    "rocm"
+    "xpu"
+  ];
+
   # With a torch that runs on the CPU, whatever it was made for. `cudart`: a pattern of real CUDA runtime libraries,
-  # which do not need a GPU, for kernels that use more of it than torch does.
+  # which do not need a GPU, for kernels that use more of it than torch does. `triton`: with Triton, if it is pinned.
   cpu =
     {
       cudart ? null,
+      triton ? false,
     }:
     environment {
       name = "${torch}-cpu";
-      wheels = layers ++ [ runtime ];
+      wheels = layers ++ [ runtime ] ++ (if triton then tritonWheels else [ ]);
       preload = (if cudart == null then [ ] else [ cudart ]) ++ [ "${stubs}/*.so*" ];
       inherit interpreter;
     };

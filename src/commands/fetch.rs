@@ -208,6 +208,12 @@ pub fn pins(
             let gpu = purpose == Purpose::Shell && variant.backend == Backend::Cuda;
             of_system.extend(runtime::families(variant, system, gpu));
             let own = packages.archives(system).iter().cloned();
+            let more = match gpu {
+                true => Vec::new(),
+                false => runtime::archives(variant, system)
+                    .map_err(|error| CommandError::Pins(vec![error]))?,
+            };
+            let own = own.chain(more);
             archives.extend(own.map(|archive| (archive.sha256.clone(), archive)));
         }
     }

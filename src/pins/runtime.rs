@@ -2,8 +2,41 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::{Archive, Family, PinError};
+use crate::kernel::Backend;
 use crate::library;
 use crate::matrix::{Variant, table};
+
+/// Archives that checks of a variant need besides these families, as far as they are pinned for `system`: Triton, which
+/// comes with torch on GPUs. The rest of its family is for machines that have a GPU.
+///
+/// # Errors
+/// `PinError::Family`: a defect of this program.
+pub fn archives(variant: &Variant, system: &str) -> Result<Vec<Archive>, PinError> {
+    // NB: nix/python/default.nix has the same list.
+    let with_triton = [Backend::Cuda, Backend::Rocm, Backend::Xpu];
+    let torch = name(variant, "torch");
+    let path = format!("nix/pins/{system}/{torch}-nvidia.json");
+    let Some(text) = library::text(&path).filter(|_| with_triton.contains(&variant.backend)) else {
+        return Ok(Vec::new());
+    };
+    let family: Family = serde_json::from_str(&text).map_err(|error| PinError::Family {
+        path,
+        why: error.to_string(),
+    })?;
+    let archives = family.archives.into_iter();
+    Ok(archives
+        .filter(|archive| archive.name == "triton")
+        .collect())
+}
+
+/// The name of what has a role for a variant, from its row or else from nix/python/toolchain.json.
+fn name(variant: &Variant, role: &str) -> String {
+    let own = variant.row.as_ref().and_then(|row| row.toolchain.get(role));
+    own.cloned()
+        .or_else(|| roles().remove(role))
+        .unwrap_or_default()
+}
 
 /// The names of the Python and the torch of variants without toolchains of their own, from nix/python/toolchain.json.
 pub fn common() -> (String, String) {
@@ -31,16 +64,9 @@ fn roles() -> BTreeMap<String, String> {
 /// one. A variant without toolchains of its own takes those of nix/python/toolchain.json.
 pub fn families(variant: &Variant, system: &str, gpu: bool) -> Vec<String> {
     // NB: nix/python/default.nix has the same rule.
-    let common = roles();
-    let name = |role: &str| {
-        let own = variant.row.as_ref().and_then(|row| row.toolchain.get(role));
-        own.or_else(|| common.get(role))
-            .cloned()
-            .unwrap_or_default()
-    };
-    let (python, torch) = (name("python"), name("torch"));
+    let (python, torch) = (name(variant, "python"), name(variant, "torch"));
     let mut families = vec![
-        name("host"),
+        name(variant, "host"),
         format!("{python}-runtime"),
         format!("{python}-packages"),
         format!("{torch}-runtime"),
