@@ -14,6 +14,7 @@ mod load;
 mod name;
 mod paths;
 pub mod python_depends;
+mod python_ops;
 pub mod rocm_arch;
 mod section_backend;
 mod sections;
@@ -37,7 +38,7 @@ pub use crate::manifest::v5::KernelPin;
 pub use crate::manifest::{Backend, Dependency, KnownDependency};
 
 use self::check::Check;
-use crate::manifest::Manifest;
+use crate::manifest::{Edition, Manifest};
 use crate::problem::Problems;
 use crate::version::Version;
 
@@ -249,6 +250,13 @@ impl Kernel {
         let framework = framework::check(&mut check, file, &backends);
         let header_archives = dependencies::check(&mut check, file);
         let sections = sections::check(&mut check, file);
+        if let (Some(general), Some(framework)) = (&general, &framework) {
+            let is_old = manifest
+                .edition
+                .as_ref()
+                .is_some_and(|detected| detected.edition < Edition::V5);
+            python_ops::check(&mut check, &general.name, framework, is_old);
+        }
         let problems = check.problems;
         if problems.has_errors() {
             return (None, problems);

@@ -50,6 +50,15 @@ pub struct Related {
     pub label: String,
 }
 
+/// A file of the user's besides the one that a collection of problems is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceFile {
+    /// As it is shown to the user.
+    pub name: String,
+    /// Its whole content.
+    pub text: Arc<str>,
+}
+
 /// One mistake, with all that is needed to show where it is and how to mend it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -59,6 +68,8 @@ pub struct Problem {
     pub severity: Severity,
     /// Key path and byte range of the offending text.
     pub place: Place,
+    /// The file that the byte ranges refer to; `None` for the one that the collection is about.
+    pub file: Option<Arc<SourceFile>>,
     /// What is wrong, one sentence without a full stop.
     pub message: String,
     /// Short text under the caret.
@@ -85,11 +96,19 @@ impl Problem {
             code,
             severity,
             place: place.clone(),
+            file: None,
             message,
             label: String::new(),
             related: Vec::new(),
             help: String::new(),
         }
+    }
+
+    /// Sets the file that the byte ranges refer to.
+    #[must_use]
+    pub fn in_file(mut self, file: &Arc<SourceFile>) -> Self {
+        self.file = Some(Arc::clone(file));
+        self
     }
 
     /// Sets the text under the caret.
@@ -117,7 +136,7 @@ impl Problem {
     }
 }
 
-/// All problems found in one named source, in the order of their position.
+/// All problems found in one named source, in the order of their position, then those found in other files.
 #[derive(Debug, Clone)]
 pub struct Problems {
     name: String,
@@ -138,7 +157,10 @@ impl Problems {
     /// Adds a problem at its place in the order of the file. One that is there already is not
     /// added again: a section that stands for two has each of its mistakes once.
     pub fn push(&mut self, problem: Problem) {
-        let order = |p: &Problem| (p.place.span.start, p.place.span.end);
+        fn order(p: &Problem) -> (Option<&str>, usize, usize) {
+            let file = p.file.as_ref().map(|file| file.name.as_str());
+            (file, p.place.span.start, p.place.span.end)
+        }
         let at = self
             .items
             .partition_point(|old| order(old) <= order(&problem));
@@ -200,7 +222,29 @@ impl Problems {
             (0, w) => plural(w, "warning"),
             (e, w) => format!("{} and {}", plural(e, "error"), plural(w, "warning")),
         };
-        format!("{counts} in {}", self.name)
+        // The file itself may have none of them.
+        let own = self.items.iter().any(|problem| problem.file.is_none());
+        let own = (own || self.items.is_empty()).then_some(self.name());
+        let others = self
+            .items
+            .iter()
+            .filter_map(|problem| problem.file.as_ref());
+        let mut files: Vec<&str> = own.into_iter().collect();
+        files.extend(others.map(|file| file.name.as_str()));
+        files.dedup();
+        match files[..] {
+            [first] => format!("{counts} in {first}"),
+            [first, second] => format!("{counts} in {first} and {second}"),
+            _ => format!("{counts} in {} files", files.len()),
+        }
+    }
+
+    /// The name and the content of the file that a problem is in.
+    pub fn source_of<'a>(&'a self, problem: &'a Problem) -> (&'a str, &'a str) {
+        match &problem.file {
+            Some(file) => (&file.name, &file.text),
+            None => (&self.name, &self.text),
+        }
     }
 
     /// What an editor or a CI job needs. Lines and columns count from 1, columns in Unicode
@@ -210,11 +254,13 @@ impl Problems {
             .items
             .iter()
             .map(|p| {
-                let (line, column) = self.line_column(p.place.span.start);
-                let (end_line, end_column) = self.line_column(p.place.span.end);
+                let (file, text) = self.source_of(p);
+                let (line, column) = line_column(text, p.place.span.start);
+                let (end_line, end_column) = line_column(text, p.place.span.end);
                 json!({
                     "code": p.code.id,
                     "severity": p.severity.as_str(),
+                    "file": file,
                     "key": p.place.key,
                     "message": p.message,
                     "help": p.help,
@@ -233,13 +279,17 @@ impl Problems {
         })
     }
 
-    /// Line and column, both from 1, of a byte offset; offsets outside the text are pulled in.
+    /// Line and column, both from 1, of a byte offset of the file; offsets outside the text are pulled in.
     pub fn line_column(&self, offset: usize) -> (usize, usize) {
-        let before = &self.text[..floor_boundary(&self.text, offset)];
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        let line = before.matches('\n').count() + 1;
-        (line, before[line_start..].chars().count() + 1)
+        line_column(&self.text, offset)
     }
+}
+
+fn line_column(text: &str, offset: usize) -> (usize, usize) {
+    let before = &text[..floor_boundary(text, offset)];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = before.matches('\n').count() + 1;
+    (line, before[line_start..].chars().count() + 1)
 }
 
 /// Largest character boundary that is not above `offset`.

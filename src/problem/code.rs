@@ -117,6 +117,7 @@ codes! {
     FLAKE_SYNTAX = "KB1002", "flake.nix is not valid Nix";
 
     FIXED_NAMESPACE = "KB1101", "operators are registered under a name that is the same in every build";
+    PYTHON_NAMESPACE = "KB1102", "an operator that Python registers has a fixed namespace";
 }
 
 #[cfg(test)]

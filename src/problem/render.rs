@@ -8,7 +8,7 @@ use miette::{
     MietteSpanContents, SourceCode, SourceSpan, SpanContents,
 };
 
-use super::{Problem, Problems, Severity, floor_boundary};
+use super::{Problem, Problems, Severity, floor_boundary, line_column};
 
 /// How [`Problems::render`] lays out its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,9 +45,14 @@ impl Problems {
             .with_break_words(false)
             .without_syntax_highlighting()
             .with_links(false);
-        let source = Source::new(self.name(), printable(self.text()));
+        let mut source = Source::new(self.name(), printable(self.text()));
         let mut out = String::new();
         for problem in self.iter() {
+            // Those of one file follow each other.
+            let (name, text) = self.source_of(problem);
+            if source.name != name {
+                source = Source::new(name, printable(text));
+            }
             let view = View {
                 problem,
                 source: &source,
@@ -55,8 +60,7 @@ impl Problems {
             // Writing to a String fails only if miette rejects a span; the spans are clamped,
             // and the plain form keeps the message even then.
             if handler.render_report(&mut out, &view).is_err() {
-                let (line, column) = self.line_column(problem.place.span.start);
-                let name = self.name();
+                let (line, column) = line_column(text, problem.place.span.start);
                 out.push_str(&format!("{name}:{line}:{column}: {}\n", view));
             }
             out.push('\n');

@@ -9,5 +9,6 @@ mod invalid;
 mod loading;
 mod old_cases;
 mod property;
+mod python;
 mod valid;
 mod valid_cases;
