@@ -95,6 +95,19 @@ impl World {
         self.write_pins(&[self.alpha(), self.gamma(), self.delta()]);
     }
 
+    /// A library whose only pins are some archives.
+    fn write_pins_of(&self, library: &str, archives: &[Value]) {
+        let source = self.path("library");
+        let target = self.path(library);
+        if source != target {
+            let status = Command::new("cp").arg("-r").args([source, target]).status();
+            assert!(status.is_ok_and(|status| status.success()));
+        }
+        let text = json!({ "family": "seed", "archives": archives, "trees": [] }).to_string();
+        let pins = self.path(library).join("nix/pins").join(SYSTEM);
+        std::fs::write(pins.join("seed.json"), text).expect("written");
+    }
+
     /// Pins of one family of the variant: some archives, and the tree.
     fn write_pins(&self, archives: &[Value]) {
         let tree = json!({
@@ -448,6 +461,72 @@ fn a_killed_fetch_goes_on_and_downloads_no_finished_file_again() {
     );
     let left = walkdir::WalkDir::new(world.path("cache/partial")).min_depth(1);
     assert_eq!(left.into_iter().count(), 0, "nothing is left");
+}
+
+/// Runs share the cache, and each file has a lock of its own.
+#[test]
+fn a_fetch_does_not_wait_for_an_unrelated_one() {
+    let world = World::new();
+    world.behave(&json!({ "faults": { ALPHA: ["only:stall:10"] } }));
+    world.write_pins_of("library", &[world.alpha()]);
+    world.write_pins_of("other-library", &[world.gamma(), world.delta()]);
+    let mut stalls = world
+        .command(&[])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("run");
+    // It has begun.
+    let locked = || {
+        let locks = world.path("cache/locks").read_dir();
+        locks.is_ok_and(|entries| entries.count() > 0)
+    };
+    while !locked() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let mut other = world.command(&["--json"]);
+    let other = other
+        .env("KERNEL_BUILDER_LIBRARY", world.path("other-library"))
+        .output()
+        .expect("run");
+    assert_eq!(other.status.code(), Some(0), "{}", words(&other));
+    assert!(!words(&other).contains("waiting"), "{}", words(&other));
+    assert!(
+        stalls.try_wait().expect("a status").is_none(),
+        "the first has ended before the second"
+    );
+    assert_eq!(stalls.wait().expect("a status").code(), Some(3));
+}
+
+#[test]
+fn two_fetches_of_the_same_files_download_them_once() {
+    let world = World::new();
+    world.behave(&json!({ "rate": 3_000_000 }));
+    let start = || {
+        let mut command = world.command(&["--json"]);
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("run")
+    };
+    let outputs = [start(), start()].map(|run| run.wait_with_output().expect("an end"));
+    for output in &outputs {
+        assert_eq!(output.status.code(), Some(0), "{}", words(output));
+    }
+    let sent = world.sent();
+    for name in [ALPHA, GAMMA, DELTA] {
+        assert_eq!(sent[name], SIZE as u64, "{name}");
+    }
+    assert!(sent[BETA] < SIZE as u64 / 4, "{sent:?}");
+    let said = outputs.iter().map(words).collect::<String>();
+    assert!(said.contains("waiting for another fetch of"), "{said}");
+    for left in ["partial", "locks", "runs"] {
+        let left = walkdir::WalkDir::new(world.path("cache").join(left)).min_depth(1);
+        let names: Vec<_> = left
+            .into_iter()
+            .flatten()
+            .map(|entry| entry.file_name().to_owned())
+            .collect();
+        assert!(names.iter().all(|name| name == "begin.lock"), "{names:?}");
+    }
 }
 
 #[test]

@@ -3,7 +3,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
-use std::fs::File;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,6 +12,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::carry::Folder;
 use super::http::RECEIVED;
+use super::locks::{self, Locked};
+use super::run::Run;
 use super::sources::Sources;
 use super::space::megabytes;
 use super::{Archive, Kind, Pin, PinError, Tree, cache, pins_of, tree};
@@ -175,9 +176,7 @@ pub fn fetch(nix: &Nix, missing: &[Placed], options: &Options) -> Result<u64, Ve
         .iter()
         .flat_map(|item| item.pin.archives())
         .collect();
-    let run = Run::open(&bar)
-        .and_then(|run| run.sources.recover(&archives).map(|()| run))
-        .map_err(|error| vec![error])?;
+    let run = Run::open(&bar, &archives).map_err(|error| vec![error])?;
 
     let tasks = Mutex::new(tasks(missing, options));
     let errors = Mutex::new(Vec::new());
@@ -279,6 +278,11 @@ fn add_tree(
     sources: &Sources,
     dir: &Utf8Path,
 ) -> Result<(), PinError> {
+    let lock = sources.lock(&tree.sha256, &tree.name)?;
+    let path = std::slice::from_ref(&missing.path);
+    if lock.waited && nix.invalid(path)?.is_empty() {
+        return Ok(());
+    }
     let mut right = false;
     for from in [tree::From::Parts, tree::From::Wholes] {
         let built = dir.join(&tree.name);
@@ -313,19 +317,29 @@ pub(super) fn remove_parts(archive: &Archive) -> Result<(), PinError> {
     })
 }
 
-/// Removes what a run left that was killed when it had just added these pins to the store. Another run that is busy will
-/// do so itself.
+/// Removes what a run left that was killed when it had just added these pins to the store. Another run that is busy with one
+/// of them will do so itself.
 ///
 /// # Errors
 /// `PinError::Io`
 pub fn tidy(pins: &[Placed]) -> Result<(), PinError> {
-    let (lock, _) = open_lock()?;
-    if lock.try_lock().is_err() {
-        return Ok(());
-    }
     let archives = pins.iter().flat_map(|placed| placed.pin.archives());
-    let hashes: BTreeSet<&str> = archives.map(|archive| archive.sha256.as_str()).collect();
-    remove_unfinished(|name| hashes.contains(name.split('-').next().unwrap_or_default()))
+    let mut hashes: BTreeSet<&str> = archives.map(|archive| archive.sha256.as_str()).collect();
+    hashes.extend(pins.iter().map(|placed| placed.pin.sha256()));
+    for sha256 in hashes {
+        let of_hash = |name: &str| name.split('-').next() == Some(sha256);
+        if (locks::exists(sha256) || has_unfinished(of_hash))
+            && let Some(_lock) = Locked::try_now(sha256)?
+        {
+            remove_unfinished(of_hash)?;
+        }
+    }
+    Ok(())
+}
+
+fn has_unfinished(which: impl Fn(&str) -> bool) -> bool {
+    let entries = cache::unfinished().read_dir_utf8();
+    entries.is_ok_and(|entries| entries.flatten().any(|entry| which(entry.file_name())))
 }
 
 fn remove_unfinished(which: impl Fn(&str) -> bool) -> Result<(), PinError> {
@@ -362,47 +376,6 @@ fn add_archive(
         why,
         help: "run the command again".to_owned(),
     })
-}
-
-/// The cache, held by one run at a time.
-pub(super) struct Run {
-    pub(super) sources: Sources,
-    /// Where workers unpack.
-    pub(super) staging: Utf8PathBuf,
-    _lock: File,
-}
-
-impl Run {
-    /// Waits for another run to end, then clears what an earlier, killed one was unpacking.
-    pub(super) fn open(bar: &ProgressBar) -> Result<Self, PinError> {
-        let cache = cache::dir();
-        let (lock, path) = open_lock()?;
-        if lock.try_lock().is_err() {
-            anstream::eprintln!("waiting for another fetch to end");
-            lock.lock().map_err(PinError::io("lock", &path))?;
-        }
-        // NB: programs that this one starts hold the lock, too. A killed run's apt or pip goes on writing until it ends.
-        rustix::io::fcntl_setfd(&lock, rustix::io::FdFlags::empty())
-            .map_err(|error| PinError::io("lock", &path)(error.into()))?;
-        let staging = cache.join("staging");
-        empty(&staging)?;
-        let unfinished = cache::unfinished();
-        std::fs::create_dir_all(&unfinished).map_err(PinError::io("create", &unfinished))?;
-        Ok(Self {
-            sources: Sources::open(&cache.join("incoming"), bar.clone())?,
-            staging,
-            _lock: lock,
-        })
-    }
-}
-
-/// The file that a run holds locked, and its path.
-fn open_lock() -> Result<(File, Utf8PathBuf), PinError> {
-    let cache = cache::dir();
-    std::fs::create_dir_all(&cache).map_err(PinError::io("create", &cache))?;
-    let path = cache.join("fetch.lock");
-    let file = File::create(&path).map_err(PinError::io("create", &path))?;
-    Ok((file, path))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

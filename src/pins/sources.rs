@@ -10,8 +10,10 @@ use walkdir::WalkDir;
 use zip::ZipArchive;
 
 use super::http::{Client, Failure, Part, RECEIVED};
+use super::locks::Locked;
 use super::pip::{Indexes, without_password};
 use super::ranges::{self, Remote};
+use super::run::take_from_ended;
 use super::{Archive, Kind, PinError, apt, cache, pip};
 
 /// For failures of which nothing better is known.
@@ -40,7 +42,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// `incoming` is a folder of the cache, held by this run. What a killed run left in it is kept.
+    /// `incoming` is a folder of this run alone.
     ///
     /// # Errors
     /// `PinError::Io`
@@ -59,12 +61,31 @@ impl Sources {
     }
 
     /// Does something with an archive while nobody else downloads it.
-    pub fn alone<T>(&self, archive: &Archive, action: impl FnOnce() -> T) -> T {
+    ///
+    /// # Errors
+    /// Those of the action, and of the lock.
+    pub fn alone<T>(
+        &self,
+        archive: &Archive,
+        action: impl FnOnce() -> Result<T, PinError>,
+    ) -> Result<T, PinError> {
         let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
         let lock = Arc::clone(locks.entry(archive.sha256.clone()).or_default());
         drop(locks);
         let _held = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let _locked = self.lock(&archive.sha256, &archive.file)?;
         action()
+    }
+
+    /// Keeps other runs from a file until the lock is dropped; waits for one that brings it now, and says so.
+    ///
+    /// # Errors
+    /// `PinError::Io`
+    pub fn lock(&self, sha256: &str, name: &str) -> Result<Locked, PinError> {
+        Locked::wait(sha256, || {
+            self.bar
+                .suspend(|| anstream::eprintln!("waiting for another fetch of {name}"));
+        })
     }
 
     /// Bytes that apt and pip have fetched and that are not in the cache yet.
@@ -83,7 +104,7 @@ impl Sources {
     /// With what each source said.
     pub fn archive(&self, archive: &Archive) -> Result<Utf8PathBuf, PinError> {
         let cached = cache::path(archive);
-        if cached.exists() {
+        if cached.exists() || take_from_ended(archive)? {
             return Ok(cached);
         }
         let mut tried = Vec::new();
@@ -120,11 +141,18 @@ impl Sources {
     /// Debian packages in the cache, all at once: apt opens its lists only once. Those that apt does not have are left
     /// to `archive`.
     pub fn debs(&self, archives: &[&Archive]) {
-        let absent: Vec<&Archive> = archives
-            .iter()
-            .copied()
-            .filter(|archive| !cache::path(archive).exists())
-            .collect();
+        // Those that another run brings now are waited for one by one.
+        let mut absent = Vec::new();
+        let mut locks = Vec::new();
+        for archive in archives {
+            if !cache::path(archive).exists()
+                && let Ok(Some(lock)) = Locked::try_now(&archive.sha256)
+                && matches!(take_from_ended(archive), Ok(false))
+            {
+                locks.push(lock);
+                absent.push(*archive);
+            }
+        }
         if !absent.is_empty() {
             // What failed is tried, and reported, one by one.
             let _ = self.ask_apt(&absent);
@@ -157,37 +185,6 @@ impl Sources {
                 archive.file
             );
         });
-    }
-
-    /// Takes what a killed run had finished, and removes what is of no use.
-    ///
-    /// # Errors
-    /// `PinError::Io`
-    pub fn recover(&self, archives: &[&Archive]) -> Result<(), PinError> {
-        for entry in WalkDir::new(&self.incoming)
-            .min_depth(2)
-            .contents_first(true)
-            .into_iter()
-            .flatten()
-        {
-            let Some(path) = Utf8Path::from_path(entry.path()) else {
-                continue;
-            };
-            let wanted = archives
-                .iter()
-                .find(|archive| path.file_name() == Some(archive.file.as_str()));
-            if entry.file_type().is_dir() {
-                // Not empty if something is kept.
-                let _ = std::fs::remove_dir(path);
-            } else if let Some(archive) = wanted
-                && cache::sha256_of_file(path)? == archive.sha256
-            {
-                cache::adopt(archive, path)?;
-            } else {
-                std::fs::remove_file(path).map_err(PinError::io("remove", path))?;
-            }
-        }
-        Ok(())
     }
 
     /// From pip's index, but without pip, which cannot go on where it ended. Also tells whether the index has another

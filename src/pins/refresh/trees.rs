@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use camino::Utf8Path;
 use indicatif::ProgressBar;
 
-use super::super::fetch::{Run, empty, remove_parts};
+use super::super::fetch::{empty, remove_parts};
+use super::super::run::Run;
 use super::super::{Kind, PinError, Source, Tree, tree};
 use super::RefreshError;
 use super::index::{Index, each};
@@ -85,7 +86,7 @@ pub fn build(
     if trees.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let run = Run::open(&ProgressBar::hidden())?;
+    let run = Run::open(&ProgressBar::hidden(), &[])?;
     let numbers: BTreeMap<&String, usize> = trees.keys().zip(0..).collect();
     Ok(each(&trees.keys().cloned().collect(), |key| {
         anstream::eprintln!("reading {key}");

@@ -1,0 +1,104 @@
+//! Locks by name, as files of the download cache: of one file that is fetched, or of one run. Threads of one program need
+//! another lock in addition, since waiting for these is said aloud.
+
+use std::fs::{File, TryLockError};
+use std::os::unix::fs::MetadataExt;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::{PinError, cache};
+
+/// A lock that is held until it is dropped, or until this program and all that it started have ended: a killed run's apt or
+/// pip goes on writing until it ends.
+#[derive(Debug)]
+pub struct Locked {
+    path: Utf8PathBuf,
+    /// Whether somebody else had it first, and so may have done what it is for.
+    pub waited: bool,
+    _file: File,
+}
+
+impl Locked {
+    /// Takes the lock of a file that is fetched, by its sha256. `waiting` is called if somebody else has it.
+    ///
+    /// # Errors
+    /// `PinError::Io`
+    pub fn wait(sha256: &str, waiting: impl Fn()) -> Result<Self, PinError> {
+        let path = path_of(sha256)?;
+        let mut waited = false;
+        loop {
+            let file = File::create(&path).map_err(PinError::io("create", &path))?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    if !waited {
+                        waiting();
+                    }
+                    waited = true;
+                    file.lock().map_err(PinError::io("lock", &path))?;
+                }
+                Err(TryLockError::Error(error)) => return Err(PinError::io("lock", &path)(error)),
+            }
+            if let Some(locked) = held(file, &path, waited)? {
+                return Ok(locked);
+            }
+        }
+    }
+
+    /// Takes the lock of a file that is fetched, if nobody has it.
+    ///
+    /// # Errors
+    /// `PinError::Io`
+    pub fn try_now(sha256: &str) -> Result<Option<Self>, PinError> {
+        Self::try_file(&path_of(sha256)?)
+    }
+
+    /// Takes the lock that a file is, if nobody has it.
+    ///
+    /// # Errors
+    /// `PinError::Io`
+    pub fn try_file(path: &Utf8Path) -> Result<Option<Self>, PinError> {
+        let file = File::create(path).map_err(PinError::io("create", path))?;
+        match file.try_lock() {
+            Ok(()) => held(file, path, false),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(PinError::io("lock", path)(error)),
+        }
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // Whoever waits for it sees that it is gone, and makes a new one.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// A locked file as a lock; `None` if the one who had it before has removed it, so that nobody else will find it.
+fn held(file: File, path: &Utf8Path, waited: bool) -> Result<Option<Locked>, PinError> {
+    let own = file.metadata().map_err(PinError::io("read", path))?;
+    let is_there = std::fs::metadata(path)
+        .is_ok_and(|found| (found.dev(), found.ino()) == (own.dev(), own.ino()));
+    if !is_there {
+        return Ok(None);
+    }
+    // NB: programs that this one starts hold it, too.
+    rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty())
+        .map_err(|error| PinError::io("lock", path)(error.into()))?;
+    Ok(Some(Locked {
+        path: path.to_owned(),
+        waited,
+        _file: file,
+    }))
+}
+
+/// Whether somebody has the lock of a file that is fetched, or was killed when it had.
+pub fn exists(sha256: &str) -> bool {
+    cache::dir().join("locks").join(sha256).exists()
+}
+
+fn path_of(sha256: &str) -> Result<Utf8PathBuf, PinError> {
+    let dir = cache::dir().join("locks");
+    std::fs::create_dir_all(&dir).map_err(PinError::io("create", &dir))?;
+    Ok(dir.join(sha256))
+}

@@ -1,0 +1,129 @@
+//! One run of a fetch: a folder of its own in the cache, in which programs put what they download and workers unpack. Runs
+//! go on beside each other; what a killed one had finished is taken by the next.
+
+use std::fs::File;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use indicatif::ProgressBar;
+
+use super::locks::Locked;
+use super::sources::Sources;
+use super::{Archive, PinError, cache};
+
+/// A run that goes on until it is dropped.
+pub(super) struct Run {
+    pub(super) sources: Sources,
+    /// Where workers unpack.
+    pub(super) staging: Utf8PathBuf,
+    folder: Utf8PathBuf,
+    _lock: Locked,
+}
+
+impl Run {
+    /// Begins a run that is to bring some archives: takes those that killed runs had finished, and removes what else they left.
+    pub(super) fn open(bar: &ProgressBar, archives: &[&Archive]) -> Result<Self, PinError> {
+        let runs = folder();
+        std::fs::create_dir_all(&runs).map_err(PinError::io("create", &runs))?;
+        let (folder, lock, ended) = begin(&runs)?;
+        for (ended, lock) in ended {
+            for archive in archives {
+                take_left(&ended, archive)?;
+            }
+            std::fs::remove_dir_all(&ended).map_err(PinError::io("remove", &ended))?;
+            drop(lock);
+        }
+        let staging = folder.join("staging");
+        let unfinished = cache::unfinished();
+        for dir in [&staging, &unfinished] {
+            std::fs::create_dir_all(dir).map_err(PinError::io("create", dir))?;
+        }
+        Ok(Self {
+            sources: Sources::open(&incoming(&folder), bar.clone())?,
+            staging,
+            folder,
+            _lock: lock,
+        })
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        // What stays is removed by the next run.
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Runs that have ended without removing their folder, with the locks that keep others from it.
+type Ended = Vec<(Utf8PathBuf, Locked)>;
+
+/// A new folder below `runs`, with its lock; and the runs that have ended.
+fn begin(runs: &Utf8Path) -> Result<(Utf8PathBuf, Locked, Ended), PinError> {
+    // NB: a folder without a held lock is one of a run that has ended, so nobody may look while there is a new one. Programs
+    // that are started do not hold this.
+    let path = runs.join("begin.lock");
+    let gate = File::create(&path).map_err(PinError::io("create", &path))?;
+    gate.lock().map_err(PinError::io("lock", &path))?;
+    let mut ended = Ended::new();
+    let entries = runs.read_dir_utf8().map_err(PinError::io("read", runs))?;
+    for entry in entries.flatten().filter(|entry| entry.path().is_dir()) {
+        if let Some(lock) = Locked::try_file(&lock_of(entry.path()))? {
+            ended.push((entry.path().to_owned(), lock));
+        }
+    }
+    let new = tempfile::Builder::new().prefix("run-").tempdir_in(runs);
+    let new = new
+        .map_err(PinError::io("create a folder in", runs))?
+        .keep();
+    let folder = Utf8PathBuf::try_from(new)
+        .map_err(|error| PinError::io("use", runs)(error.into_io_error()))?;
+    match Locked::try_file(&lock_of(&folder))? {
+        Some(lock) => Ok((folder, lock, ended)),
+        // Its name is new.
+        None => Err(PinError::io("lock", &folder)(
+            std::io::ErrorKind::WouldBlock.into(),
+        )),
+    }
+}
+
+/// Takes an archive that an ended run had downloaded, from whichever has it. To be called by who holds the archive's lock,
+/// which the programs of a killed run keep until they end.
+///
+/// # Errors
+/// `PinError::Io`
+pub(super) fn take_from_ended(archive: &Archive) -> Result<bool, PinError> {
+    let Ok(entries) = folder().read_dir_utf8() else {
+        return Ok(false);
+    };
+    for entry in entries.flatten() {
+        if take_left(entry.path(), archive)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn take_left(run: &Utf8Path, archive: &Archive) -> Result<bool, PinError> {
+    let incoming = incoming(run);
+    let by_pip = incoming.join("pip").join(&archive.sha256);
+    for dir in [incoming.join("apt"), by_pip] {
+        let file = dir.join(&archive.file);
+        if file.is_file() && cache::sha256_of_file(&file)? == archive.sha256 {
+            cache::adopt(archive, &file)?;
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn folder() -> Utf8PathBuf {
+    cache::dir().join("runs")
+}
+
+/// Where apt and pip put their files.
+fn incoming(run: &Utf8Path) -> Utf8PathBuf {
+    run.join("incoming")
+}
+
+fn lock_of(run: &Utf8Path) -> Utf8PathBuf {
+    Utf8PathBuf::from(format!("{run}.lock"))
+}
