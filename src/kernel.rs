@@ -236,7 +236,17 @@ impl Kernel {
     /// manifest itself; there is a kernel exactly if none of them is an error.
     pub fn check(manifest: &Manifest, root: &Utf8Path) -> (Option<Kernel>, Problems) {
         let edition = manifest.edition.as_ref().map(|detected| detected.edition);
-        let mut check = Check::new(root, edition, manifest.problems.clone());
+        let older = edition.is_some_and(|edition| edition != Edition::V5);
+        Self::check_as(manifest, root, older)
+    }
+
+    /// The same with the rules of edition 5, whatever the edition of the file.
+    pub fn check_strictly(manifest: &Manifest, root: &Utf8Path) -> (Option<Kernel>, Problems) {
+        Self::check_as(manifest, root, false)
+    }
+
+    fn check_as(manifest: &Manifest, root: &Utf8Path, older: bool) -> (Option<Kernel>, Problems) {
+        let mut check = Check::new(root, older, manifest.problems.clone());
         let Some(body) = &manifest.body else {
             return (None, check.problems);
         };

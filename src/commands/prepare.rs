@@ -1,5 +1,7 @@
 //! What several commands do first: from a path to the plan of the wanted variants.
 
+use std::collections::BTreeSet;
+
 use camino::Utf8Path;
 
 use super::{CommandError, count, print_problems};
@@ -116,8 +118,7 @@ impl Prepared {
                 None => kept.push(variant),
             }
         }
-        let is_named =
-            |(variant, _): &&(&Variant, _)| patterns.iter().any(|name| *name == variant.name);
+        let is_named = |(variant, _): &&(&Variant, _)| patterns.contains(&variant.name);
         let named = left_out.iter().find(is_named);
         let first = left_out.first().filter(|_| kept.is_empty());
         if let Some((variant, unpinned)) = named.or(first) {
@@ -147,8 +148,7 @@ impl Prepared {
             Some(unpinned) => format!("{}: {}", unpinned.family, unpinned.why),
             None => {
                 let rows = elsewhere.iter().filter_map(|variant| variant.row.as_ref());
-                let systems: std::collections::BTreeSet<&str> =
-                    rows.map(|row| row.system.as_str()).collect();
+                let systems: BTreeSet<&str> = rows.map(|row| row.system.as_str()).collect();
                 let systems: Vec<&str> = systems.into_iter().collect();
                 let number = count(elsewhere.len(), "variant");
                 format!("the kernel has {number}, for {}", systems.join(" and "))

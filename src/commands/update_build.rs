@@ -11,7 +11,7 @@ use crate::kernel::{Framework, Kernel, LoadError, read_file};
 use crate::manifest::update::sources::{Role, SourceFile};
 use crate::manifest::update::{self, UpdateError};
 use crate::manifest::{Manifest, locate};
-use crate::problem::Problems;
+use crate::problem::{Problems, Severity};
 
 /// A file before and after.
 struct Rewrite {
@@ -92,10 +92,28 @@ fn build_toml(
     let old = String::from_utf8_lossy(&bytes).into_owned();
     let updated = update::update(&manifest, &old).map_err(CommandError::Update)?;
     if let Some(updated) = &updated {
+        accepted(root, &manifest)?;
         same_kernel(root, &manifest, &updated.text)?;
     }
     let (new, notes) = updated.map(|updated| (updated.text, updated.notes)).unzip();
     Ok((Rewrite { path, old, new }, notes))
+}
+
+/// Edition 5 must accept what the older file says, of a kernel that can be built from that.
+fn accepted(root: &Utf8Path, old: &Manifest) -> Result<(), CommandError> {
+    let (kernel, _) = Kernel::check(old, root);
+    let (_, found) = Kernel::check_strictly(old, root);
+    if kernel.is_none() || !found.has_errors() {
+        return Ok(());
+    }
+    let mut errors = Problems::new(found.name(), found.text());
+    for problem in found.iter().filter(|p| p.severity == Severity::Error) {
+        errors.push(problem.clone());
+    }
+    anstream::eprintln!("edition 5 does not accept what this file says; nothing was changed\n");
+    Err(CommandError::Update(UpdateError::Problems(Box::new(
+        errors,
+    ))))
 }
 
 /// Both texts must give the same kernel, as far as they give one: files that are missing do not matter here.

@@ -8,7 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::Bounds;
 use super::framework::plain;
 use super::paths::Expect;
-use crate::manifest::{Edition, List, Spanned};
+use crate::manifest::{List, Spanned};
 use crate::problem::{Problem, Problems, code};
 use crate::version::Version;
 
@@ -25,10 +25,10 @@ pub(super) struct Check {
 }
 
 impl Check {
-    pub fn new(root: &Utf8Path, edition: Option<Edition>, problems: Problems) -> Self {
+    pub fn new(root: &Utf8Path, older: bool, problems: Problems) -> Self {
         Self {
             root: root.to_owned(),
-            older: edition.is_some_and(|edition| edition != Edition::V5),
+            older,
             inside: BTreeSet::new(),
             problems,
         }

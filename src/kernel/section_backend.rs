@@ -255,9 +255,26 @@ fn nearest(text: &str, known: &BTreeSet<Capability>) -> Option<Capability> {
         let distance = |c: &&Capability| (number(c) - number(&meant)).abs();
         return known.iter().min_by_key(distance).copied();
     }
+    if let Some(capability) = in_words_of_compilers(text)
+        && known.contains(&capability)
+    {
+        return Some(capability);
+    }
     let names: Vec<String> = known.iter().map(ToString::to_string).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     suggest::nearest(text.strip_suffix("+PTX").unwrap_or(text), &names)?
         .parse()
         .ok()
+}
+
+/// The capability that compilers call `sm_90a`, `compute_90a` or `90a`.
+fn in_words_of_compilers(text: &str) -> Option<Capability> {
+    let prefixes = ["sm_", "compute_"].into_iter();
+    let bare = prefixes.fold(text, |text, prefix| {
+        text.strip_prefix(prefix).unwrap_or(text)
+    });
+    let digits = bare.trim_end_matches(['a', 'f']);
+    let (major, minor) = digits.split_at_checked(digits.len().checked_sub(1)?)?;
+    let feature = &bare[digits.len()..];
+    format!("{major}.{minor}{feature}").parse().ok()
 }
