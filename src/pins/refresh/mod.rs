@@ -197,12 +197,11 @@ fn targets(
     request: &Request,
     added: &BTreeSet<String>,
 ) -> Result<Vec<Target>, RefreshError> {
-    let rows = table
-        .rows
-        .iter()
-        .filter(|row| row.profile == Profile::Registry);
-    let of_rows = rows.flat_map(|row| {
+    // Rows of vendors have toolkits of the indexes.
+    let of_rows = table.rows.iter().flat_map(|row| {
         let families = row.families().into_iter();
+        let families = families
+            .filter(|family| row.profile == Profile::Registry || family.starts_with("cuda-"));
         families.map(|family| (row.system.clone(), family))
     });
     let all: BTreeSet<(String, String)> = of_rows.chain(spec.named()).collect();
@@ -221,8 +220,10 @@ fn targets(
         };
         let path = Utf8PathBuf::from(format!("nix/pins/{system}/{family}.json"));
         let old = repository.family(&path)?;
+        // A family that says why it has no pins keeps saying so until it is asked for.
+        let unpinned = old.as_ref().is_some_and(|(_, old)| old.unpinned.is_some());
         let asked = request.families.contains(&family)
-            || request.families.is_empty() && request.torch.is_none();
+            || request.families.is_empty() && request.torch.is_none() && !unpinned;
         // A toolkit that is pinned already has nothing to do with a further torch release.
         let for_torch = added.contains(&family) && (!family.starts_with("cuda-") || old.is_none());
         let of_system = request
