@@ -14,7 +14,7 @@ pub struct CxxText {
     pub words: BTreeSet<String>,
     /// The names that `#define` defines.
     pub defined: BTreeSet<String>,
-    /// Where a `#define` names a macro that was asked for: the start of its line.
+    /// Where a `#define` of another macro names one that was asked for: the start of its line.
     pub wrappers: Vec<usize>,
     /// Where the first line starts that may stand behind an include: after leading comments, `#pragma once` and the start
     /// of an include guard.
@@ -198,7 +198,7 @@ impl<'t> Reader<'t> {
                 self.found.defined.insert(name.to_owned());
                 let rest = rest[name.len()..].to_owned();
                 let mut words = rest.split(|c: char| !is_word_part(c));
-                if words.any(|word| macros.contains(&word)) {
+                if !macros.contains(&name) && words.any(|word| macros.contains(&word)) {
                     self.found.wrappers.push(start);
                 }
             }
@@ -419,6 +419,9 @@ mod tests {
     fn macros_of_the_authors_that_register_are_found() {
         let found = CxxText::read("int x;\n#define MINE(a) IMPL(a)\n#define B 1\n", &MACROS);
         assert_eq!(found.wrappers, [7]);
+        // A header that the author copied: its macros are the ones that were asked for.
+        let copied = CxxText::read("#define REGISTER(a) IMPL(a)\n", &MACROS);
+        assert!(copied.wrappers.is_empty());
         assert_eq!(found.defined.into_iter().collect::<Vec<_>>(), ["B", "MINE"]);
     }
 }

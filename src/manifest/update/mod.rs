@@ -5,7 +5,7 @@
 //! gives old keys their new names and places so that their comments come along, and [`sync`] makes the rest equal.
 //! The result is read again and compared before anybody sees it.
 
-mod cxx;
+pub mod cxx;
 pub mod flake;
 mod moves;
 mod python;

@@ -19,13 +19,16 @@ const HEADER: &str = "registration.h";
 
 const MODULE: &str = "REGISTER_EXTENSION";
 
-/// Torch's macros that register, and what each becomes.
-const MACROS: [(&str, &str); 6] = [
+/// Macros that register, torch's and those of `registration.h`, and what each becomes.
+const MACROS: [(&str, &str); 10] = [
     ("TORCH_LIBRARY", "TORCH_LIBRARY_EXPAND"),
+    ("TORCH_LIBRARY_EXPAND", "TORCH_LIBRARY_EXPAND"),
     // It expands its argument.
     ("TORCH_LIBRARY_FRAGMENT", "TORCH_LIBRARY_FRAGMENT"),
     ("TORCH_LIBRARY_IMPL", "TORCH_LIBRARY_IMPL_EXPAND"),
+    ("TORCH_LIBRARY_IMPL_EXPAND", "TORCH_LIBRARY_IMPL_EXPAND"),
     ("STABLE_TORCH_LIBRARY", "STABLE_TORCH_LIBRARY_EXPAND"),
+    ("STABLE_TORCH_LIBRARY_EXPAND", "STABLE_TORCH_LIBRARY_EXPAND"),
     (
         "STABLE_TORCH_LIBRARY_FRAGMENT",
         "STABLE_TORCH_LIBRARY_FRAGMENT",
@@ -34,14 +37,14 @@ const MACROS: [(&str, &str); 6] = [
         "STABLE_TORCH_LIBRARY_IMPL",
         "STABLE_TORCH_LIBRARY_IMPL_EXPAND",
     ),
+    (
+        "STABLE_TORCH_LIBRARY_IMPL_EXPAND",
+        "STABLE_TORCH_LIBRARY_IMPL_EXPAND",
+    ),
 ];
 
-/// Those that have the build's namespace already, or a Python module of the author's.
-const CURRENT: [&str; 3] = [
-    "TORCH_LIBRARY_EXPAND",
-    "STABLE_TORCH_LIBRARY_EXPAND",
-    "PYBIND11_MODULE",
-];
+/// Those that make the Python module.
+const MODULES: [&str; 2] = [MODULE, "PYBIND11_MODULE"];
 
 /// Namespaces of torch, to which a kernel may add.
 const TORCH: [&str; 6] = ["aten", "c10", "prim", "prims", "quantized", "torchvision"];
@@ -90,7 +93,7 @@ pub struct Left {
 /// # Errors
 /// The first place that only its author can change; then no file is changed.
 pub fn update(files: &[SourceFile]) -> Result<Option<Renamed>, Left> {
-    let asked: Vec<&str> = MACROS.iter().map(|(old, _)| *old).chain(CURRENT).collect();
+    let asked: Vec<&str> = MACROS.iter().map(|(old, _)| *old).chain(MODULES).collect();
     let cxx: Vec<(usize, CxxText)> = files
         .iter()
         .enumerate()
@@ -114,7 +117,7 @@ pub fn update(files: &[SourceFile]) -> Result<Option<Renamed>, Left> {
                 .first()
                 .map_or("", |name| &text[name.clone()]);
             let declares = MACROS.iter().any(|(old, _)| *old == macro_name)
-                && !macro_name.ends_with("_IMPL")
+                && !macro_name.contains("_IMPL")
                 && namespace != NAME
                 && !TORCH.contains(&namespace);
             // Its name is taken as it is written, without expansion.
@@ -151,8 +154,7 @@ pub fn update(files: &[SourceFile]) -> Result<Option<Renamed>, Left> {
                 "PYBIND11_MODULE" if name != NAME => {
                     format!("the Python module is called {name}: it has to be {NAME}")
                 }
-                "PYBIND11_MODULE" => continue,
-                _ if CURRENT.contains(&macro_name) => {
+                "TORCH_LIBRARY_EXPAND" | "STABLE_TORCH_LIBRARY_EXPAND" if name == NAME => {
                     format!(
                         "registers under {NAME} beside {namespace}: one namespace has to hold both"
                     )
@@ -219,13 +221,14 @@ fn edited(text: &str, found: &CxxText, namespace: &str, module: bool) -> Option<
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
     for call in &found.calls {
         let name = &text[call.name.clone()];
-        let Some((_, new)) = MACROS.iter().find(|(old, _)| *old == name) else {
-            continue;
-        };
         let Some(argument) = call.arguments.first().cloned() else {
             continue;
         };
-        if text[argument.clone()] == *namespace {
+        if name == MODULE && text[argument.clone()] != *NAME {
+            edits.push((argument, NAME.to_owned()));
+        } else if let Some((_, new)) = MACROS.iter().find(|(old, _)| *old == name)
+            && text[argument.clone()] == *namespace
+        {
             edits.push((call.name.clone(), (*new).to_owned()));
             edits.push((argument, NAME.to_owned()));
         }
@@ -394,6 +397,12 @@ mod tests {
             ),
         ];
         assert!(!texts(&module)[0].contains("REGISTER_EXTENSION"));
+        // The macros of registration.h take a fixed name as well.
+        let text = "#include \"registration.h\"\nTORCH_LIBRARY_EXPAND(mine, m) {}\nREGISTER_EXTENSION(_mine)\n";
+        let expected = text
+            .replace("_mine", "mine")
+            .replace("mine", "TORCH_EXTENSION_NAME");
+        assert_eq!(texts(&[binding(text)])[0], expected);
     }
 
     #[test]
