@@ -8,7 +8,7 @@ use crate::matrix::Profile;
 use crate::pins::packages::PackageRequest;
 
 const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the kernel's files are wrong, 2 wrong usage, 3 the environment \
-(Nix missing, download failed, disk full).";
+(Nix missing, download failed, disk full, no toolchain or machine for a variant).";
 
 const FETCH: &str = "Files come from --from, the download cache (KERNEL_BUILDER_CACHE), the machine's own pip and apt, \
 and the URLs of vendors, in this order. A download that brings nothing for KERNEL_BUILDER_STALL_SECONDS (30) is tried again \

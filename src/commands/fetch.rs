@@ -233,21 +233,29 @@ pub fn pins(
     Ok(pins.into_values().collect())
 }
 
+/// How much is to be downloaded and comes into the store, as far as vendors say how large their files are.
+pub fn sizes_in_words(wanted: &[Placed], options: &Options) -> String {
+    let sized = |placed: &&Placed| placed.pin.download_size().is_some();
+    let unknown = wanted.len() - wanted.iter().filter(sized).count();
+    let known = format!(
+        "{} to download, {} in the store",
+        megabytes(download_size(wanted, options)),
+        megabytes(wanted.iter().map(|placed| placed.pin.store_size()).sum())
+    );
+    match unknown {
+        0 => known,
+        all if all == wanted.len() => "of unknown size".to_owned(),
+        files => format!("{known}, and {} of unknown size", count(files, "file")),
+    }
+}
+
 /// Fetches, after saying how much and checking that there is room; returns how many bytes were downloaded.
 pub fn bring(nix: &Nix, wanted: &[Placed], options: &Options) -> Result<u64, CommandError> {
     check_offline(wanted, options).map_err(|error| CommandError::Pins(vec![error]))?;
-    let unknown = wanted
-        .iter()
-        .filter(|placed| placed.pin.download_size().is_none());
-    let unknown = match unknown.count() {
-        0 => String::new(),
-        files => format!(" and {} of unknown size", count(files, "file")),
-    };
     anstream::eprintln!(
-        "fetching {}: {}{unknown} to download, {} in the store",
+        "fetching {}: {}",
         count(wanted.len(), "file"),
-        megabytes(download_size(wanted, options)),
-        megabytes(wanted.iter().map(|placed| placed.pin.store_size()).sum())
+        sizes_in_words(wanted, options)
     );
     let sizes = disk_size(nix, wanted, options);
     let sizes: Vec<(&Utf8Path, u64)> = sizes

@@ -254,8 +254,20 @@ impl CommandError {
             // It said itself what was wrong.
             CommandError::Shell { .. } => {}
             CommandError::Pins(errors) => {
-                for error in errors {
+                let is_unasked = |error: &&PinError| matches!(error, PinError::Unasked { .. });
+                let (unasked, others): (Vec<_>, Vec<_>) = errors.iter().partition(is_unasked);
+                for error in others {
                     print_diagnostic(error);
+                }
+                // One says it for all, of what may be a hundred files.
+                if let Some(first) = unasked.first() {
+                    print_diagnostic(*first);
+                    if unasked.len() > 1 {
+                        anstream::eprintln!(
+                            "and so for {}\n",
+                            count(unasked.len() - 1, "other file")
+                        );
+                    }
                 }
                 print_diagnostic(self);
             }

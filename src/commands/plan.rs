@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use camino::Utf8Path;
 use serde::Serialize;
 
-use super::fetch::{Purpose, pins};
+use super::fetch::{Purpose, pins, sizes_in_words};
 use super::prepare::prepare;
 use super::{CommandError, build, count, print, survey};
 use crate::matrix::Variant;
 use crate::nix::Nix;
 use crate::pins::fetch::{Options, Placed, download_size, missing};
 use crate::pins::packages::Packages;
-use crate::pins::space::megabytes;
 use crate::steps::estimate::{CriticalPath, sum};
 use crate::steps::{self, Kind, State, Steps};
 
@@ -62,6 +61,8 @@ struct Fetch {
     /// Bytes.
     download: u64,
     store: u64,
+    #[serde(skip)]
+    words: String,
 }
 
 #[derive(Serialize)]
@@ -178,6 +179,7 @@ fn report<'a>(steps: &'a Steps, variants: &[&'a Variant], absent: &[Placed]) -> 
                 .collect(),
             download: download_size(absent, &Options::default()),
             store: absent.iter().map(|placed| placed.pin.store_size()).sum(),
+            words: sizes_in_words(absent, &Options::default()),
         },
         unavailable: steps
             .unavailable
@@ -280,10 +282,9 @@ fn summary(steps: &Steps, report: &Report<'_>) -> String {
     let mut text = "\n".to_owned();
     if !report.fetch.files.is_empty() {
         text += &format!(
-            "{} to fetch: {} to download, {} in the store\n",
+            "{} to fetch: {}\n",
             count(report.fetch.files.len(), "file"),
-            megabytes(report.fetch.download),
-            megabytes(report.fetch.store)
+            report.fetch.words
         );
     }
     let total = &report.total;

@@ -31,6 +31,14 @@ pub enum PinError {
         help: String,
     },
 
+    /// The servers were not asked, since they gave nothing for others.
+    #[error("failed to fetch {file}: {} did not answer for other files", .servers.join(" and "))]
+    #[diagnostic(
+        code(pins::download),
+        help("check the network; then run the command again: what was fetched is kept")
+    )]
+    Unasked { file: String, servers: Vec<String> },
+
     #[error(
         "the index serves another {file} than the pinned one\n  pinned  sha256 {pinned}\n  served  sha256 {served}"
     )]
@@ -120,6 +128,9 @@ impl PinError {
     pub fn why(&self) -> String {
         match self {
             PinError::Download { why, .. } => why.clone(),
+            PinError::Unasked { servers, .. } => {
+                format!("{} did not answer for other files", servers.join(" and "))
+            }
             error => error.to_string(),
         }
     }

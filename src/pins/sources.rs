@@ -232,8 +232,10 @@ impl Sources {
                 let server = url.split('/').nth(2).unwrap_or_default();
                 let silent = || self.silent.lock().unwrap_or_else(PoisonError::into_inner);
                 if silent().contains(server) {
-                    let why = format!("{server} did not answer for another file");
-                    return Err(download(archive, why));
+                    return Err(PinError::Unasked {
+                        file: archive.file.clone(),
+                        servers: vec![server.to_owned()],
+                    });
                 }
                 let (result, fault) = self.ask(client, archive, url);
                 match fault {
@@ -302,6 +304,15 @@ fn download(archive: &Archive, why: String) -> PinError {
 fn failed(file: &str, mut tried: Vec<(String, PinError)>) -> PinError {
     if tried.len() == 1 {
         return tried.remove(0).1;
+    }
+    let unasked = tried.iter().map(|(_, error)| match error {
+        PinError::Unasked { servers, .. } => Some(servers.concat()),
+        _ => None,
+    });
+    let unasked: Option<Vec<String>> = unasked.collect();
+    if let Some(servers) = unasked.filter(|servers| !servers.is_empty()) {
+        let file = file.to_owned();
+        return PinError::Unasked { file, servers };
     }
     let lines: Vec<String> = tried
         .iter()
