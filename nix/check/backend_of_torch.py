@@ -1,6 +1,7 @@
 """Makes torch, which here is always one for CUDA, look like one for $KERNEL_BACKEND when this module is imported.
 
-As far as the client and kernels ask when they are imported; nothing runs on a backend that is not here. Also a plugin of pytest.
+As far as the client and kernels ask when they are imported; nothing runs on a backend that is not here. A plugin of
+pytest, too.
 """
 
 import os

@@ -18,8 +18,8 @@ from pip._vendor.packaging.utils import canonicalize_name
 
 question = json.loads(sys.argv[1])
 
-# NB: --python-version and --platform choose wheels only; without this, pip evaluates the conditions of requirements for the
-# Python that it runs with.
+# NB: --python-version and --platform choose wheels only; without this, pip evaluates the conditions of requirements for
+# the Python that it runs with.
 markers.default_environment = lambda: dict(question["environment"])
 
 
