@@ -141,6 +141,9 @@ impl Bounds {
 pub struct Section {
     /// Name, fit for a file name: `gemm`, or `gemm+gemm_sm100` for what two sections share.
     pub name: String,
+    /// The name that it has in build.toml, whose keys messages name; of sources that several sections list, the first
+    /// section's.
+    pub written_name: String,
     /// The backend and what only it has.
     pub backend: SectionBackend,
     /// Libraries to compile against, without repetition, in the order of the enum. Each that is not known by a fixed word
@@ -156,6 +159,14 @@ pub struct Section {
 }
 
 impl Section {
+    /// The release of CUTLASS that it depends on.
+    pub fn cutlass(&self) -> Option<KnownDependency> {
+        self.depends.iter().find_map(|dependency| match dependency {
+            Dependency::Known(known) => known.is_cutlass().then_some(*known),
+            Dependency::Own(_) => None,
+        })
+    }
+
     /// The files that are compiled, with their languages.
     pub fn units(&self) -> impl Iterator<Item = (&Utf8Path, Language)> {
         source::units(&self.src)

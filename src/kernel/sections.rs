@@ -35,6 +35,7 @@ pub(super) fn check(check: &mut Check, file: &BuildToml) -> Vec<Section> {
             header: format!("[{}]", written.name.place.key),
             section: Section {
                 name: written.name.value.clone(),
+                written_name: written.name.value.clone(),
                 backend,
                 depends,
                 src: plain(src.clone()),

@@ -163,6 +163,12 @@ fn contradictions(a: &Section, b: &Section, language: Option<Language>) -> Vec<&
     if a.include != b.include {
         keys.push("include");
     }
+    // Two releases of the same headers.
+    if let (Some(first), Some(second)) = (a.cutlass(), b.cutlass())
+        && first != second
+    {
+        keys.push("depends");
+    }
     if cxx && a.cxx_flags != b.cxx_flags {
         keys.push("cxx-flags");
     }

@@ -404,7 +404,7 @@ fn flags_without_meaning(section: &Section, row: &Row, cuda: &Version) -> Option
     };
     let unknown = clang::translate(flags).unknown;
     (!unknown.is_empty()).then(|| Why::CudaFlags {
-        section: section.name.clone(),
+        section: section.written_name.clone(),
         cuda: cuda.clone(),
         flags: unknown.join(", "),
     })
@@ -420,15 +420,11 @@ fn no_grid_constants(
     cuda: &Version,
 ) -> Option<Why> {
     let family = row.toolchain.get("clang")?;
-    let named = section.depends.iter().filter_map(|name| match name {
-        Dependency::Known(known) if known.is_cutlass() => Some(*known),
-        _ => None,
-    });
     let needs_them = |capability: &&Capability| {
         capability.feature == Feature::Architecture && table::knows(known, capability)
     };
     let capability = target.archs.iter().find(needs_them)?;
-    let dependency = named.max()?;
+    let dependency = section.cutlass()?;
     (!clang::knows_grid_constants(family)).then(|| Why::GridConstants {
         section: target.section.clone(),
         cuda: cuda.clone(),
@@ -553,7 +549,7 @@ fn missing_library(kernel: &Kernel, table: &Table, row: &Row) -> Option<Why> {
             None => "it has no release for this toolkit".to_owned(),
         };
         Some(Why::Dependency {
-            section: section.name.clone(),
+            section: section.written_name.clone(),
             dependency,
             unpinned,
         })

@@ -74,10 +74,10 @@ fn asking(kernel: &Kernel, row: &Row) -> [Option<String>; 2] {
         _ => "cuda-flags",
     };
     [
-        binding.or_else(|| Some(format!("kernel.{}.cxx-flags", cxx.next()?.name))),
+        binding.or_else(|| Some(format!("kernel.{}.cxx-flags", cxx.next()?.written_name))),
         device
             .next()
-            .map(|section| format!("kernel.{}.{device_key}", section.name)),
+            .map(|section| format!("kernel.{}.{device_key}", section.written_name)),
     ]
 }
 

@@ -70,7 +70,7 @@ pub(super) fn archs(
         let dropped: Vec<String> = dropped.iter().map(ToString::to_string).collect();
         notes.push(format!(
             "{name} {toolkit}: kernel.{} is not compiled for {}, which it does not know",
-            section.name,
+            section.written_name,
             dropped.join(", ")
         ));
     }

@@ -133,7 +133,8 @@ impl Operators {
             let stable = if definition.stable { "STABLE_" } else { "" };
             let mut help = format!(
                 "write `{stable}TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops)`, and for implementations \
-                 `{stable}TORCH_LIBRARY_IMPL_EXPAND(TORCH_EXTENSION_NAME, CUDA, ops)`, of `registration.h`"
+                 `{stable}TORCH_LIBRARY_IMPL_EXPAND(TORCH_EXTENSION_NAME, CUDA, ops)`, of `registration.h`; \
+                 `kernel-builder update-build --sources` does so"
             );
             if elsewhere {
                 help += &format!("; `ops` of `_ops.py` has no operators of `{name}`");

@@ -153,7 +153,7 @@ fn wanted<'a>(kernel: &'a Kernel, matrix: &Matrix) -> Vec<Wanted<'a>> {
     wanted.extend(active.map(|section| {
         let mut flags = section.cxx_flags.iter().chain(section.backend.flags());
         Wanted {
-            name: format!("kernel.{}", section.name),
+            name: format!("kernel.{}", section.written_name),
             include: folders(kernel, &section.include),
             sources: section.units().map(|unit| unit.0).collect(),
             flag: flags.find(takes_part),

@@ -406,7 +406,7 @@ impl Context<'_> {
         if !translated.left_out.is_empty() {
             notes.push(format!(
                 "CUDA {toolkit}: kernel.{} is compiled without {}, which clang has nothing for",
-                section.name,
+                section.written_name,
                 translated.left_out.join(", ")
             ));
         }
