@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use kernel_builder::matrix;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 const SYSTEM: &str = "x86_64-linux";
 const VARIANT: &str = "torch211-cxx11-cpu-x86_64-linux";
@@ -129,6 +130,27 @@ impl World {
         family("python-3.11-packages", archive("base", "1.0"));
         // On no index.
         family("torch-2.11.0-runtime", archive("torch", "2.11.0"));
+    }
+
+    /// Pins Triton and a library that only machines with a GPU need, which no index has.
+    fn write_nvidia(&self) {
+        self.wheel("triton", "3.0", &[]);
+        let wheel = std::fs::read(self.path("files/triton-3.0-py3-none-any.whl")).expect("a wheel");
+        let digest = Sha256::digest(&wheel);
+        let sha256: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let archive = |name: &str, sha256: &str| {
+            json!({
+                "kind": "wheel", "name": name, "version": "3.0", "file": format!("{name}-3.0-py3-none-any.whl"),
+                "sha256": sha256,
+            })
+        };
+        let archives = json!([
+            archive("nvidia-large", &"0".repeat(64)),
+            archive("triton", &sha256)
+        ]);
+        let family = json!({ "family": "torch-2.11.0-nvidia", "archives": archives, "trees": [] });
+        let path = format!("library/nix/pins/{SYSTEM}/torch-2.11.0-nvidia.json");
+        std::fs::write(self.path(&path), family.to_string()).expect("written");
     }
 
     /// No wheel of the library itself can be had here.
@@ -296,4 +318,21 @@ fn fetch_brings_and_carries_the_packages() {
     assert_eq!(fetch(&["--check"]), json!([]));
     world.forget_the_store();
     assert_eq!(fetch(&["--check", "--offline", "--from", carried]), wheels);
+}
+
+/// A check has no GPU, but Python that defines kernels for one imports Triton.
+#[test]
+fn checks_for_gpus_take_triton_and_nothing_else_of_its_family() {
+    let world = World::new();
+    world.without_library_wheels();
+    world.write_nvidia();
+    let fetched = |variant: &str| {
+        let output = world.run("fetch", &["--check", "--json", "--variant", variant]);
+        assert_eq!(output.status.code(), Some(0), "{}", words(&output));
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        report["fetched"].clone()
+    };
+    assert_eq!(fetched(VARIANT), json!([]));
+    let triton = json!(["triton-3.0-py3-none-any.whl"]);
+    assert_eq!(fetched("torch211-cxx11-cu130-x86_64-linux"), triton);
 }
