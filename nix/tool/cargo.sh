@@ -4,7 +4,8 @@ export CARGO_HOME=$NIX_BUILD_TOP/cargo-home CARGO_TARGET_DIR=$NIX_BUILD_TOP/targ
 # Without a target that is named, crt-static would reach the proc macros too, which are libraries of rustc.
 target=$(rustc -vV | sed -n 's/^host: //p')
 mkdir "$CARGO_HOME"
-# Paths of the store and of the build stay out of the program.
+# Paths of the store and of the build stay out of the program, also those that assertions of C print.
+export CFLAGS="-ffile-prefix-map=$crates=/crates -ffile-prefix-map=$NIX_BUILD_TOP=/build"
 cat >"$CARGO_HOME/config.toml" <<EOF
 [source.crates-io]
 replace-with = "pinned"
