@@ -330,6 +330,68 @@ fn every_source_gives_what_is_pinned_once() {
     assert_eq!(world.sent(), sent, "what is in the store is not downloaded");
 }
 
+/// A server that makes its `.tar.gz` anew: the hash of all of it but the first folder is pinned, as GNU tar unpacks it. Links
+/// and what may be executed count; another content is refused.
+#[test]
+fn a_tarball_is_known_by_the_hash_of_its_tree() {
+    let world = World::new();
+    let release = world.path("release-1.0");
+    std::fs::create_dir_all(release.join("include/deep")).expect("a folder");
+    std::fs::write(release.join("include/deep/a.h"), "int a;").expect("written");
+    std::fs::write(release.join("configure"), "#!/bin/sh").expect("written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o775);
+    std::fs::set_permissions(release.join("configure"), mode).expect("a mode");
+    std::os::unix::fs::symlink("include/deep/a.h", release.join("a.h")).expect("a link");
+    let name = "v1.0.tar.gz";
+    let packed = world.path("files").join(name);
+    let pack = || {
+        let mut tar = Command::new("tar");
+        tar.arg("-czf").arg(&packed).arg("-C").arg(world.dir.path());
+        let status = tar.arg("release-1.0").status().expect("tar on the PATH");
+        assert!(status.success());
+    };
+    pack();
+    let unpacked = world.path("unpacked");
+    std::fs::create_dir(&unpacked).expect("a folder");
+    let mut tar = Command::new("tar");
+    tar.arg("-xzf").arg(&packed).arg("-C").arg(&unpacked);
+    let status = tar.arg("--strip-components=1").status();
+    assert!(status.expect("tar on the PATH").success());
+    let output = Command::new("nix-hash")
+        .args(["--type", "sha256"])
+        .arg(&unpacked)
+        .output()
+        .expect("nix-hash on the PATH");
+    let sha256 = String::from_utf8(output.stdout).expect("a hash");
+    let sha256 = sha256.trim();
+    let tree = json!({
+        "name": "release-1.0",
+        "sha256": sha256,
+        "sources": [{
+            "archive": {
+                "kind": "tarball", "name": "release", "version": "1.0", "file": name, "sha256": sha256,
+                "urls": [world.url("files/v1.0.tar.gz")],
+            },
+            "take": [{ "glob": "**" }],
+        }],
+    });
+    let family = json!({ "family": "seed", "archives": [], "trees": [tree] }).to_string();
+    let pins = world.path("library/nix/pins").join(SYSTEM);
+    std::fs::write(pins.join("seed.json"), family).expect("written");
+
+    std::fs::write(release.join("include/deep/a.h"), "int b;").expect("written");
+    pack();
+    let output = world.fetch(&[]);
+    assert_eq!(output.status.code(), Some(3));
+    let said = words(&output);
+    assert!(said.contains("something else than was pinned"), "{said}");
+
+    std::fs::write(release.join("include/deep/a.h"), "int a;").expect("written");
+    pack();
+    let report = world.succeed(&[]);
+    assert_eq!(report["fetched"], json!(["release-1.0"]), "{report}");
+}
+
 #[test]
 fn an_index_without_ranges_gives_the_same() {
     let world = World::new();

@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 use kernel_builder::kernel::{
     Backend, Bounds, Dependency, Framework, Kernel, KnownDependency, SectionBackend, Target, Torch,
 };
-use kernel_builder::matrix::{self, Excluded, Matrix, Table, Variant, matrix};
+use kernel_builder::matrix::{
+    self, Excluded, Matrix, Profile, Table, Variant, matrix, other_releases,
+};
 use kernel_builder::version::Version;
 
 use self::kernel::Sample;
@@ -549,7 +551,7 @@ fn what_is_left_out_is_one_line_without_the_authors_own_bounds() {
     assert!(line.starts_with("left out: "), "{line}");
     assert!(
         line.contains(
-            " cuda variants: kernel.gpu.depends has metal-cpp, which no toolchain has yet; `"
+            " cuda variants: kernel.gpu.depends has metal-cpp, which has no pins: nobody has recorded its hash; `"
         ),
         "{line}"
     );
@@ -610,7 +612,7 @@ fn variants_are_selected_by_name_and_by_glob() {
     insta::assert_snapshot!("unknown", words.join("\n\n"));
 }
 
-/// A library without pins leaves out the variants of the sections that name it, and no others; one with pins, none.
+/// A library leaves out the rows of the sections that name it and of the profile that has no pins of it, and no others.
 #[test]
 fn a_library_without_pins_leaves_out_its_backend_alone() {
     let table = matrix::table();
@@ -626,8 +628,17 @@ fn a_library_without_pins_leaves_out_its_backend_alone() {
         let library = BTreeSet::from([Dependency::Known(library)]);
         section.for_each(|section| section.depends.clone_from(&library));
         let found = matrix(&kernel, table);
-        let expected = all.iter().filter(|name| !unpinned || !name.contains("-cu"));
-        assert_eq!(built(&found), expected.cloned().collect::<Vec<_>>());
+        assert!(other_releases(&kernel, &found, table).is_empty());
+        let built = built(&found);
+        let left_out = || all.iter().filter(|name| !built.contains(name));
+        assert!(left_out().all(|name| unpinned && name.contains("-cu")));
+        assert_eq!(left_out().count() > 0, unpinned);
+        let rows = found
+            .variants
+            .iter()
+            .filter_map(|variant| variant.row.as_ref());
+        let mut cuda = rows.filter(|row| row.backend == Backend::Cuda);
+        assert!(cuda.all(|row| !unpinned || row.profile == Profile::Vendor));
         let reasons = found.reasons();
         let because = "kernel.gpu.depends has cutlass_2_10, which has no pins: no package index has CUTLASS 2.10";
         assert_eq!(
@@ -636,6 +647,22 @@ fn a_library_without_pins_leaves_out_its_backend_alone() {
             "{reasons:?}"
         );
     }
+}
+
+/// Who compares builds has to know of a release that is not the one that the word means elsewhere.
+#[test]
+fn a_library_of_another_release_is_said() {
+    let mut kernel = sample();
+    let library = Dependency::Known(KnownDependency::Cutlass4_5);
+    for section in &mut kernel.sections {
+        if section.backend.backend() == Backend::Cuda {
+            section.depends.insert(library.clone());
+        }
+    }
+    let found = matrix(&kernel, matrix::table());
+    let notes = other_releases(&kernel, &found, matrix::table());
+    let expected = "kernel.gpu: cutlass_4_5 is release 4.5.0 here, 4.5.2 elsewhere";
+    assert_eq!(notes, BTreeSet::from([expected.to_owned()]));
 }
 
 /// What an older clang makes of CUTLASS for sm_90a fails when it runs: its toolkit is left out, with the key to change.

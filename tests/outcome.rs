@@ -318,7 +318,8 @@ depends = []
 src = ["csrc/gpu.metal"]
 "#;
     let sample = Sample::new(build_toml, &[("csrc/gpu.metal", "")]);
-    let nothing = "nothing is built on x86_64-linux: the kernel has 9 variants, for aarch64-darwin";
+    let nothing =
+        "nothing is built on x86_64-linux: the kernel has 10 variants, for aarch64-darwin";
     let refused: &[&str] = &[nothing, "list-variants --all"];
     all_end(
         &sample,
@@ -326,13 +327,15 @@ src = ["csrc/gpu.metal"]
             (
                 "check-config",
                 0,
-                &["9 variants, none by default on x86_64-linux"],
+                &["10 variants, none by default on x86_64-linux"],
             ),
-            ("generate", 0, &["build.nix created: 9 variants"]),
+            ("generate", 0, &["build.nix created: 10 variants"]),
             (
                 "list-variants",
                 0,
-                &["no variant is built on x86_64-linux; `--all` lists 9 variants of other systems"],
+                &[
+                    "no variant is built on x86_64-linux; `--all` lists 10 variants of other systems",
+                ],
             ),
             ("plan", 3, refused),
             ("graph", 3, refused),
@@ -346,8 +349,7 @@ src = ["csrc/gpu.metal"]
     // Nobody has a toolchain for this library.
     let text = build_toml.replace("depends = []", "depends = [\"metal-cpp\"]");
     sample.write("build.toml", &text);
-    let left_out =
-        "left out: 9 metal variants: kernel.gpu.depends has metal-cpp, which no toolchain has yet";
+    let left_out = "left out: 10 metal variants: kernel.gpu.depends has metal-cpp, which has no pins: nobody has recorded its hash";
     let none = "nothing to build: kernel.gpu.depends has metal-cpp";
     all_end(
         &sample,

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{CommandError, count, prepare, print};
 use crate::kernel::Kernel;
-use crate::matrix::{Excluded, Variant, arch_variants, matrix, table};
+use crate::matrix::{Excluded, Variant, arch_variants, matrix, other_releases, table};
 
 /// What is listed, and how.
 pub struct Options {
@@ -47,6 +47,9 @@ pub fn run(path: &Utf8Path, options: Options) -> Result<(), CommandError> {
     let matrix = matrix(&kernel, table());
     if let Some(line) = matrix.left_out().filter(|_| !options.why) {
         anstream::eprintln!("{line}");
+    }
+    for note in other_releases(&kernel, &matrix, table()) {
+        anstream::eprintln!("note: {note}");
     }
     let system = prepare::system();
     let listed = |own: Option<&str>| options.all || own.is_none_or(|own| own == system);

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Deserializer};
 
-use super::table::{Row, parsed_option};
+use super::table::{Profile, Row, parsed_option};
 use crate::kernel::KnownDependency;
 use crate::version::Version;
 
@@ -22,6 +22,9 @@ pub struct HeaderLibrary {
     /// The compute toolkit that this entry is for; `None`: every one.
     #[serde(default, deserialize_with = "parsed_option")]
     compute: Option<Version>,
+    /// The profile of rows that this entry is for; `None`: both.
+    #[serde(default)]
+    profile: Option<Profile>,
     /// Its pins, and why it has none otherwise.
     #[serde(default)]
     family: Option<String>,
@@ -30,9 +33,11 @@ pub struct HeaderLibrary {
 }
 
 impl HeaderLibrary {
-    /// Whether rows with this compute toolkit take it.
+    /// Whether a row takes it.
     pub(super) fn is_for(&self, name: KnownDependency, row: &Row) -> bool {
-        self.name == name && (self.compute.is_none() || self.compute == row.compute)
+        self.name == name
+            && (self.compute.is_none() || self.compute == row.compute)
+            && self.profile.is_none_or(|profile| profile == row.profile)
     }
 
     /// The family of pins.

@@ -525,6 +525,25 @@ pub fn header_libraries<'a>(
     })
 }
 
+/// In words, the libraries of headers that are of another release here than elsewhere.
+pub fn other_releases(kernel: &Kernel, matrix: &Matrix, table: &Table) -> BTreeSet<String> {
+    let rows = matrix
+        .variants
+        .iter()
+        .filter_map(|variant| variant.row.as_ref());
+    let libraries = rows.flat_map(|row| header_libraries(kernel, table, row));
+    let words = libraries.filter_map(|(section, name, library)| {
+        let library = library?;
+        Some(format!(
+            "kernel.{}: {name} is release {} here, {} elsewhere",
+            section.written_name,
+            library.version,
+            library.elsewhere.as_ref()?
+        ))
+    });
+    words.collect()
+}
+
 /// Those that sections of a backend describe themselves, by name.
 fn header_archives(kernel: &Kernel, backend: Backend) -> BTreeMap<String, HeaderArchive> {
     let archives = depends(kernel, backend).filter_map(|(_, name)| {

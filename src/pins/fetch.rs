@@ -278,7 +278,8 @@ fn add_tree(
     sources: &Sources,
     dir: &Utf8Path,
 ) -> Result<(), PinError> {
-    let lock = sources.lock(&tree.sha256, &tree.name)?;
+    // NB: not by its hash alone, which an archive may have as well ([`Kind::Tarball`]).
+    let lock = sources.lock(&format!("{}-tree", tree.sha256), &tree.name)?;
     let path = std::slice::from_ref(&missing.path);
     if lock.waited && nix.invalid(path)?.is_empty() {
         return Ok(());
@@ -302,10 +303,21 @@ fn add_tree(
     if right {
         return Ok(());
     }
+    let unhashed = |source: &super::Source| source.archive.kind == Kind::Tarball;
+    let (why, help) = match tree.sources.iter().any(unhashed) {
+        true => (
+            "its server has something else than was pinned",
+            "find out why before you use it",
+        ),
+        false => (
+            "its archives match their pins, its members do not",
+            "this is a defect of kernel-builder, please report it",
+        ),
+    };
     Err(PinError::Download {
         name: tree.name.clone(),
-        why: "its archives match their pins, its members do not".to_owned(),
-        help: "this is a defect of kernel-builder, please report it".to_owned(),
+        why: why.to_owned(),
+        help: help.to_owned(),
     })
 }
 

@@ -42,6 +42,9 @@ pub enum Kind {
     Rpm,
     /// Any other file, such as a tarball, by URL only.
     File,
+    /// A `.tar.gz` that its server makes anew for who asks, by URL only. Its own hash is not known: a tree holds all of it
+    /// but the first folder, and that tree's hash stands for it.
+    Tarball,
 }
 
 impl Kind {
@@ -80,8 +83,9 @@ pub struct Tree {
     pub name: String,
     /// sha256 of the tree in Nix's archive format, lower-case hex.
     pub sha256: String,
-    /// Bytes of its files.
-    pub size: u64,
+    /// Bytes of its files; `None` where nobody has unpacked it yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
     /// Bytes that come over the network where an index serves parts of files; absent: about `size`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub download: Option<u64>,
@@ -174,7 +178,7 @@ impl Pin {
     pub fn download_size(&self) -> Option<u64> {
         match self {
             Pin::Archive(archive) => archive.size,
-            Pin::Tree(tree) => Some(tree.download.unwrap_or(tree.size)),
+            Pin::Tree(tree) => tree.download.or(tree.size),
         }
     }
 
@@ -182,7 +186,7 @@ impl Pin {
     pub fn store_size(&self) -> u64 {
         match self {
             Pin::Archive(archive) => archive.size.unwrap_or_default(),
-            Pin::Tree(tree) => tree.size,
+            Pin::Tree(tree) => tree.size.unwrap_or_default(),
         }
     }
 

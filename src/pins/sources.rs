@@ -98,7 +98,8 @@ impl Sources {
             .sum()
     }
 
-    /// An archive in the cache, downloaded if it is not there. To be called `alone`.
+    /// An archive in the cache, downloaded if it is not there; a [`Kind::Tarball`] in a file that the caller removes. To be
+    /// called `alone`.
     ///
     /// # Errors
     /// With what each source said.
@@ -127,7 +128,7 @@ impl Sources {
                 Ok(()) => return Ok(cached),
                 Err(error) => tried.push(("apt".to_owned(), error)),
             },
-            Kind::Rpm | Kind::File => {}
+            Kind::Rpm | Kind::File | Kind::Tarball => {}
         }
         for url in &archive.urls {
             match self.ask_url(archive, url) {
@@ -260,6 +261,7 @@ impl Sources {
         let mut resumed = partial.exists();
         loop {
             match client.download(url, Part::Whole(archive.size), &partial) {
+                Ok(()) if archive.kind == Kind::Tarball => return (Ok(partial), None),
                 Ok(()) => match cache::adopt(archive, &partial) {
                     Err(PinError::Hash { .. }) if resumed => resumed = false,
                     Err(error) => {

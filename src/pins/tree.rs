@@ -79,11 +79,41 @@ fn unpack(
             let data = deb_data(opened).map_err(|error| failed(&error))?;
             pick_tar(archive, &data[..], take, dir)
         }
+        Kind::Tarball => {
+            let unpacked = unpack_all(opened, dir).map_err(|error| failed(&error));
+            std::fs::remove_file(file).map_err(PinError::io("remove", file))?;
+            unpacked
+        }
         Kind::Sdist => pick_tar(archive, GzDecoder::new(opened), take, dir),
         Kind::Rpm | Kind::File => Err(failed(
             &"trees are taken from wheels, source distributions and Debian packages only",
         )),
     }
+}
+
+/// Everything in a `.tar.gz` but its first folder, with links and with what may be executed, as Nix's fetchers unpack it.
+fn unpack_all(file: File, dir: &Utf8Path) -> std::io::Result<()> {
+    let mut tar = tar::Archive::new(GzDecoder::new(file));
+    for entry in tar.entries()? {
+        let mut entry = entry?;
+        let path = entry.path()?.into_owned();
+        let below: std::path::PathBuf = path.components().skip(1).collect();
+        let inside = below
+            .components()
+            .all(|part| matches!(part, std::path::Component::Normal(_)));
+        let kind = entry.header().entry_type();
+        if !below.as_os_str().is_empty()
+            && inside
+            && (kind.is_file() || kind.is_dir() || kind.is_symlink())
+        {
+            let target = dir.as_std_path().join(below);
+            if let Some(folder) = target.parent() {
+                std::fs::create_dir_all(folder)?;
+            }
+            entry.unpack(target)?;
+        }
+    }
+    Ok(())
 }
 
 fn pick_wheel(

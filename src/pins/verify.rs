@@ -78,7 +78,7 @@ pub fn verify(
         let verdict = match archive.kind {
             Kind::Wheel | Kind::Sdist => wheel(archive, &index, &pages),
             Kind::Deb => deb(archive, &debs),
-            Kind::Rpm | Kind::File => Verdict::Vanished { newest: None },
+            Kind::Rpm | Kind::File | Kind::Tarball => Verdict::Vanished { newest: None },
         };
         // What an index lacks may be had by URL.
         let verdict = match verdict {

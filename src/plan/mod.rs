@@ -21,7 +21,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::kernel::{Backend, Framework, HeaderArchive, Kernel};
-use crate::matrix::{Matrix, Row, Table, Variant, header_libraries};
+use crate::matrix::{Matrix, Row, Table, Variant, header_libraries, other_releases};
 use crate::problem::Problems;
 
 pub use self::device::DeviceArch;
@@ -194,6 +194,7 @@ pub fn plan(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Result<Plan, Pla
             None => noarch.push(noarch_plan(kernel, variant)),
         }
     }
+    notes.extend(other_releases(kernel, matrix, table));
     notes.sort();
     notes.dedup();
     Ok(Plan {

@@ -63,7 +63,7 @@ pub fn trees(
                     .map_err(|why| RefreshError::Unanswered(vec![why]))?;
                 tree.download = Some(download);
                 let built = built?;
-                (tree.sha256, tree.size) = (built.sha256, built.size);
+                (tree.sha256, tree.size) = (built.sha256, Some(built.size));
             }
         }
     }
@@ -157,7 +157,7 @@ fn unread(system: &str, recipe: &TreeRecipe, found: &Found) -> Tree {
             .replace("{wheel}", wheel)
             .replace("{version}", version),
         sha256: String::new(),
-        size: 0,
+        size: None,
         download: None,
         sources,
     }
