@@ -1,4 +1,4 @@
-# What `kernel-builder fetch` asks: the store path of every pin of some families (separated by blanks), by store name, and
+# The answer to `kernel-builder fetch`: the store path of every pin of some families (separated by blanks), by store name, and
 # of archives that a build.toml describes (a list, as JSON).
 {
   system,

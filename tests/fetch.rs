@@ -1,13 +1,16 @@
 //! `fetch` against an index on this machine that stalls, cuts, lies and refuses (tests/loopback_index.py), with pins made
 //! up for the test. Real pip, real apt, real Nix with a store of the test's own; nothing of a network.
 
+#[path = "common/loopback.rs"]
+mod loopback;
+
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use kernel_builder::matrix;
+use loopback::Server;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -25,14 +28,11 @@ const SIZE: usize = 3_000_000;
 /// An index, a library with pins of its files, and what `fetch` is told of them.
 struct World {
     dir: tempfile::TempDir,
-    server: Child,
-    port: u16,
+    server: Server,
 }
 
 impl Drop for World {
     fn drop(&mut self) {
-        let _ = self.server.kill();
-        let _ = self.server.wait();
         // Nix's store is read-only.
         let _ = Command::new("chmod")
             .args(["-R", "u+w"])
@@ -51,19 +51,8 @@ impl World {
         }
         std::fs::write(files.join(BETA), beta()).expect("written");
 
-        let mut server = Command::new("python3")
-            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/loopback_index.py"))
-            .arg(dir.path())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("python3 on the PATH");
-        let mut line = String::new();
-        let output = server.stdout.take().expect("a pipe");
-        BufReader::new(output)
-            .read_line(&mut line)
-            .expect("the server's port");
-        let port = line.trim().parse().expect("a port");
-        let world = Self { dir, server, port };
+        let server = Server::start(dir.path());
+        let world = Self { dir, server };
         world.write_library();
         world.write_apt();
         world
@@ -74,7 +63,7 @@ impl World {
     }
 
     fn url(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}/{path}", self.port)
+        self.server.url(path)
     }
 
     /// This repository's Nix files with other pins.

@@ -5,14 +5,17 @@
 mod fixture;
 #[path = "common/kernel.rs"]
 mod kernel;
+#[path = "common/loopback.rs"]
+mod loopback;
 #[path = "common/run.rs"]
 mod run;
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use kernel::Sample;
+use loopback::Server;
 use sha2::{Digest, Sha256};
 
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
@@ -23,15 +26,7 @@ const TARBALL: &str = "answer-2.0.tar.gz";
 /// An index on this machine that has two archives of headers.
 struct Index {
     dir: tempfile::TempDir,
-    server: Child,
-    port: String,
-}
-
-impl Drop for Index {
-    fn drop(&mut self) {
-        let _ = self.server.kill();
-        let _ = self.server.wait();
-    }
+    server: Server,
 }
 
 impl Index {
@@ -64,23 +59,12 @@ impl Index {
         let gzip = tarball.into_inner().expect("a tar file");
         gzip.finish().expect("a tar.gz file");
 
-        let mut server = Command::new("python3")
-            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/loopback_index.py"))
-            .arg(dir.path())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("python3 on the PATH");
-        let mut port = String::new();
-        let output = server.stdout.take().expect("a pipe");
-        BufReader::new(output)
-            .read_line(&mut port)
-            .expect("the server's port");
-        let port = port.trim().to_owned();
-        Self { dir, server, port }
+        let server = Server::start(dir.path());
+        Self { dir, server }
     }
 
     fn url(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}/{path}", self.port)
+        self.server.url(path)
     }
 
     fn sha256(&self, name: &str) -> String {

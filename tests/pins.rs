@@ -1,10 +1,14 @@
 //! `pin` and `verify-pins` on a copy of this repository's data, against an index on this machine that holds made-up
 //! wheels (tests/loopback_index.py). Real pip, real Nix; nothing of a network but in the one test that is ignored.
 
-use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+#[path = "common/loopback.rs"]
+mod loopback;
 
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use loopback::Server;
 use serde_json::{Value, json};
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
@@ -17,15 +21,7 @@ const NVVM: &str = "nvidia_nvvm-13.9.1-py3-none-manylinux_2_17_x86_64.whl";
 /// An index with a torch release, and a checkout that does not have it yet.
 struct World {
     dir: tempfile::TempDir,
-    server: Child,
-    port: u16,
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        let _ = self.server.kill();
-        let _ = self.server.wait();
-    }
+    server: Server,
 }
 
 impl World {
@@ -40,19 +36,8 @@ impl World {
         }
         let behaviour = json!({ "hashes": true }).to_string();
         std::fs::write(dir.path().join("behaviour.json"), behaviour).expect("written");
-        let mut server = Command::new("python3")
-            .arg(Path::new(REPOSITORY).join("tests/loopback_index.py"))
-            .arg(dir.path())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("python3 on the PATH");
-        let mut line = String::new();
-        let output = server.stdout.take().expect("a pipe");
-        BufReader::new(output)
-            .read_line(&mut line)
-            .expect("the server's port");
-        let port = line.trim().parse().expect("a port");
-        let world = Self { dir, server, port };
+        let server = Server::start(dir.path());
+        let world = Self { dir, server };
         world.write_torch(
             "cuda-toolkit[cublas,cudart]==13.9.1; platform_system == \"Linux\"",
             "",
@@ -178,10 +163,7 @@ impl World {
             .env("KERNEL_BUILDER_STALL_SECONDS", "1")
             .env("NIX_REMOTE", self.path("store"))
             .env("PIP_CONFIG_FILE", "/dev/null")
-            .env(
-                "PIP_INDEX_URL",
-                format!("http://127.0.0.1:{}/simple", self.port),
-            );
+            .env("PIP_INDEX_URL", self.server.url("simple"));
         command.output().expect("run")
     }
 
@@ -407,8 +389,7 @@ fn verify_pins_names_what_is_wrong_and_nothing_else() {
 #[test]
 fn an_index_that_does_not_answer_is_not_a_verdict() {
     let mut world = World::pinned();
-    world.server.kill().expect("killed");
-    world.server.wait().expect("ended");
+    world.server.stop();
     let unreached = world.verify(&[], 3);
     assert!(unreached.iter().all(|(verdict, _)| verdict == "unreached"));
     let output = world.run(&["pin", "cuda-13.9"]);

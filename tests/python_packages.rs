@@ -1,11 +1,15 @@
 //! `pin-python`, and `fetch` of what it pinned, with an index on this machine (tests/loopback_index.py) whose wheels are
 //! made up for the test. Real pip, real Nix with a store of the test's own; nothing of a network.
 
-use std::io::{BufRead, BufReader, Write};
+#[path = "common/loopback.rs"]
+mod loopback;
+
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use kernel_builder::matrix;
+use loopback::Server;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -16,14 +20,11 @@ const FILE: &str = "python-packages.json";
 /// An index, a library in which every kernel has `base` and a torch, and a kernel.
 struct World {
     dir: tempfile::TempDir,
-    server: Child,
-    port: u16,
+    server: Server,
 }
 
 impl Drop for World {
     fn drop(&mut self) {
-        let _ = self.server.kill();
-        let _ = self.server.wait();
         self.forget_the_store();
     }
 }
@@ -34,19 +35,8 @@ impl World {
         std::fs::create_dir(dir.path().join("files")).expect("a folder");
         std::fs::write(dir.path().join("behaviour.json"), r#"{ "hashes": true }"#)
             .expect("written");
-        let mut server = Command::new("python3")
-            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/loopback_index.py"))
-            .arg(dir.path())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("python3 on the PATH");
-        let mut line = String::new();
-        let output = server.stdout.take().expect("a pipe");
-        BufReader::new(output)
-            .read_line(&mut line)
-            .expect("the server's port");
-        let port = line.trim().parse().expect("a port");
-        let world = Self { dir, server, port };
+        let server = Server::start(dir.path());
+        let world = Self { dir, server };
 
         world.wheel("base", "1.0", &[]);
         // Too new for the `base` that every kernel has.
@@ -179,7 +169,7 @@ impl World {
                 kernel_builder.env_remove(name);
             }
         }
-        let index = format!("http://127.0.0.1:{}/simple", self.port);
+        let index = self.server.url("simple");
         kernel_builder
             .arg(command)
             .args(arguments)

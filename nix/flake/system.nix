@@ -28,7 +28,7 @@ let
       };
   # The best first.
   ordered = import ./order.nix variants;
-  # What is built by default: where a flake chooses among those that are not, all that it chose.
+  # The variants that are built by default. Where a flake chose none of these, all that it chose.
   bundled =
     let
       marked = builtins.filter (variant: variant.bundle) variants;

@@ -33,9 +33,9 @@ let
       toolchain = variant.toolchain or { };
       archives = pythonPackages.archives recipes.system;
     };
-  # Of checks and tests, which fail without a package that they ask for.
+  # The Python of checks and tests, which fail without a package that they ask for.
   python = pythonWith pythonInputs;
-  # Of shells, which open without those that nobody has pinned: pip can install them there.
+  # The Python of shells, which open without the packages that nobody has pinned: pip can install them there.
   shellPython = pythonWith [ ];
   cuda = tools.cuda or null;
   # A build has no GPU, a person may have one.
@@ -95,7 +95,7 @@ in
           ;
         inherit (variant) variant;
         environment = onCpu python;
-        # Those of compiled kernels skip what needs a GPU; Python alone for a GPU has nothing else.
+        # Tests of compiled kernels skip what needs a GPU. A kernel of Python alone for a GPU has no other tests.
         runsTests = variant ? toolchain || backend == "cpu";
       }
     else

@@ -64,7 +64,7 @@ pub fn mention_warnings(path: &Utf8Path, loaded: &Loaded) {
     let mut line = warnings.name().to_owned();
     if loaded.edition != Edition::V5 {
         line += &format!(": {}, read as edition 5", loaded.edition);
-        // That it is an old one.
+        // One warning says that the edition is old, which the line says already.
         number -= 1;
     }
     let (mark, them) = match (loaded.edition, number) {
@@ -104,10 +104,10 @@ impl Prepared {
         Ok(chosen)
     }
 
-    /// Those of `select` that can be built at all. A glob may stand for others too, which are left out with a line.
+    /// The variants of `select` that can be built at all. A glob may stand for others too, which are left out with a line.
     ///
     /// # Errors
-    /// Those of `select`, and a variant whose toolchain nobody has pinned.
+    /// The errors of `select`, and a variant whose toolchain nobody has pinned.
     pub fn select_pinned(&self, patterns: &[String]) -> Result<Vec<&Variant>, CommandError> {
         let selected = self.select(patterns)?;
         let mut left_out = Vec::new();

@@ -1,10 +1,13 @@
 //! Libraries of headers that sections name in `depends`: which release and which pins a name stands for. Not the
 //! toolchains of a row, and not the libraries that are linked.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Deserializer};
 
-use super::table::{Profile, Row, parsed_option};
-use crate::kernel::KnownDependency;
+use super::Matrix;
+use super::table::{Profile, Row, Table, parsed_option};
+use crate::kernel::{Backend, Dependency, HeaderArchive, Kernel, KnownDependency, Section};
 use crate::version::Version;
 
 /// One `[[header-library]]` of toolchains.toml.
@@ -57,4 +60,60 @@ fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<KnownDependency, D
     found
         .copied()
         .ok_or_else(|| serde::de::Error::custom(format!("no dependency is called {text}")))
+}
+
+/// What sections of a backend name in `depends`.
+fn depends(kernel: &Kernel, backend: Backend) -> impl Iterator<Item = (&Section, &Dependency)> {
+    let sections = kernel.sections.iter();
+    let sections = sections.filter(move |section| section.backend.backend() == backend);
+    sections.flat_map(|section| section.depends.iter().map(move |name| (section, name)))
+}
+
+/// The libraries of headers that sections of the row's backend name by a fixed word, with the section and the word.
+pub fn header_libraries<'a>(
+    kernel: &'a Kernel,
+    table: &'a Table,
+    row: &'a Row,
+) -> impl Iterator<Item = (&'a Section, KnownDependency, Option<&'a HeaderLibrary>)> {
+    depends(kernel, row.backend).filter_map(|(section, name)| match name {
+        Dependency::Known(KnownDependency::Torch) | Dependency::Own(_) => None,
+        Dependency::Known(known) => Some((section, *known, table.header_library(*known, row))),
+    })
+}
+
+/// In words, the libraries of headers that are of another release here than elsewhere.
+pub fn other_releases(kernel: &Kernel, matrix: &Matrix, table: &Table) -> BTreeSet<String> {
+    let rows = matrix
+        .variants
+        .iter()
+        .filter_map(|variant| variant.row.as_ref());
+    let libraries = rows.flat_map(|row| header_libraries(kernel, table, row));
+    let words = libraries.filter_map(|(section, name, library)| {
+        let library = library?;
+        Some(format!(
+            "kernel.{}: {name} is release {} here, {} elsewhere",
+            section.written_name,
+            library.version,
+            library.elsewhere.as_ref()?
+        ))
+    });
+    words.collect()
+}
+
+/// Those that sections of a backend describe themselves, by name.
+pub(super) fn header_archives(
+    kernel: &Kernel,
+    backend: Backend,
+) -> BTreeMap<String, HeaderArchive> {
+    let archives = depends(kernel, backend).filter_map(|(_, name)| {
+        let (name, archive) = kernel.header_archives.get_key_value(name.as_str())?;
+        Some((name.clone(), archive.clone()))
+    });
+    archives.collect()
+}
+
+pub(super) fn header_families(kernel: &Kernel, table: &Table, row: &Row) -> BTreeSet<String> {
+    let libraries = header_libraries(kernel, table, row);
+    let families = libraries.filter_map(|(.., library)| library?.family().ok());
+    families.map(str::to_owned).collect()
 }

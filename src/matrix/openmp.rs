@@ -6,7 +6,8 @@
 //! g++ compiles) calls that libgomp. On macOS, torch brings libomp, which Xcode's clang makes code for.
 //! NB: clang's `-fopenmp=libgomp` makes no code for libgomp. It ignores pragmas without a word.
 
-use super::{Backend, Kernel, Row, Section, SectionBackend, Why};
+use super::{Row, Why};
+use crate::kernel::{Backend, Kernel, Section, SectionBackend};
 
 /// Flags that make code which calls a runtime; `-fopenmp-simd` does not.
 const FLAGS: [&str; 3] = ["-fopenmp", "-qopenmp", "-fiopenmp"];
