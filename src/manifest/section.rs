@@ -21,7 +21,7 @@ pub struct Section {
     /// `backend`, with the keys that only this backend has.
     #[schemars(skip)]
     pub backend: Option<Spanned<SectionBackend>>,
-    /// Libraries to compile against.
+    /// Libraries to compile against: fixed words such as `torch` and `cutlass_4_0`, or names of `[dependencies.*]`.
     pub depends: Option<List<Dependency>>,
     /// Files to compile, and headers.
     pub src: Option<List<String>>,

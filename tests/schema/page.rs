@@ -15,6 +15,13 @@ pub fn keys(schema: &Value) -> String {
         out.push_str(&format!("\n### `{name}`\n\n{description}\n\n"));
         rows(&mut out, "", table);
     }
+    out.push_str("\n### `[dependencies.<name>]`\n\n");
+    let archive = &schema["properties"]["dependencies"]["additionalProperties"];
+    let description = archive["description"].as_str().expect("a description");
+    out.push_str(&format!(
+        "{description} Either `url`, or `package` and `file`.\n\n"
+    ));
+    rows(&mut out, "", archive);
     out.push_str("\n### `[kernel.<name>]`\n\n");
     out.push_str("What is compiled for one backend; a kernel may have several for each.\n\n");
     let sections = &schema["properties"]["kernel"]["additionalProperties"]["oneOf"];
