@@ -180,7 +180,7 @@ pub enum SectionBackend {
     Cpu,
     /// NVIDIA GPUs.
     Cuda {
-        /// What it is compiled for: the union of these; never empty.
+        /// The targets that it is compiled for, all of them; never empty.
         targets: Vec<Target<Capability>>,
         /// Flags for nvcc.
         flags: Vec<String>,
@@ -189,7 +189,7 @@ pub enum SectionBackend {
     Metal,
     /// AMD GPUs.
     Rocm {
-        /// What it is compiled for: the union of these; never empty.
+        /// The targets that it is compiled for, all of them; never empty.
         targets: Vec<Target<RocmArch>>,
         /// Flags for hipcc.
         flags: Vec<String>,
@@ -251,7 +251,7 @@ impl Kernel {
         Self::check_as(manifest, root, older)
     }
 
-    /// The same with the rules of edition 5, whatever the edition of the file.
+    /// The check with the rules of edition 5, whatever the edition of the file.
     pub fn check_strictly(manifest: &Manifest, root: &Utf8Path) -> (Option<Kernel>, Problems) {
         Self::check_as(manifest, root, false)
     }

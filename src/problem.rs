@@ -53,7 +53,7 @@ pub struct Related {
 /// A file of the user's besides the one that a collection of problems is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFile {
-    /// As it is shown to the user.
+    /// The text that the user is shown.
     pub name: String,
     /// Its whole content.
     pub text: Arc<str>,

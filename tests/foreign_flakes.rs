@@ -149,7 +149,7 @@ fn overrides_of_inputs_that_we_lack_do_no_harm() {
     );
     let root = json!({ "kernel-builder": "kernel-builder", "nixpkgs": "nixpkgs" });
     let lock = lock(root, json!(["nixpkgs"]));
-    // What only a shell of the author needs fails there, and nowhere else.
+    // A package that only a shell of the author needs fails there, and nowhere else.
     let outputs = format!(
         "let kernel = {OUTPUTS}; inherit (kernel-builder.inputs) nixpkgs; in kernel // {{ own = nixpkgs.legacyPackages; }}"
     );

@@ -203,7 +203,7 @@ fn library(variant: &Path) -> PathBuf {
     library.clone()
 }
 
-/// What the one library in a folder asks the loader for.
+/// The libraries that the one library in a folder asks the loader for.
 fn needed(variant: &Path) -> Vec<String> {
     let library = library(variant);
     let output = run(Command::new("readelf").arg("--dynamic").arg(library));

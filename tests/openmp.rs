@@ -21,7 +21,7 @@ fn build(kernel: &Path, variants: &[&str]) -> Command {
     command
 }
 
-/// What the fixture's run.py prints, in a virtual environment.
+/// The words of the fixture's run.py, in a virtual environment.
 fn loaded(kernel: &Path, venv: &Path, backend: &str) -> String {
     let mut python = Command::new(venv.join("bin/python"));
     printed(python.current_dir(kernel).args(["run.py", backend]))

@@ -286,7 +286,7 @@ fn what_another_system_builds_is_refused_before_anything_is_fetched() {
             ),
         ],
     );
-    // Where Nix has a machine for it, it is fetched for.
+    // A variant for which Nix has a machine is fetched for.
     let builder = "ssh://nobody@127.0.0.1 aarch64-linux,armv7l-linux";
     let output = on(
         &sample,

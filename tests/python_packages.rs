@@ -280,7 +280,7 @@ fn what_cannot_be_pinned_leaves_the_file_alone() {
     assert_eq!(output.status.code(), Some(2), "{}", words(&output));
 }
 
-/// As any other file of a check.
+/// A file like any other of a check.
 #[test]
 fn fetch_brings_and_carries_the_packages() {
     let world = World::new();

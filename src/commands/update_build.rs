@@ -20,7 +20,7 @@ struct Rewrite {
     new: Option<String>,
 }
 
-/// What is asked for sources.
+/// The question about sources.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asked {
     /// To say whether they could be changed.

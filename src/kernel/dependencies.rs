@@ -15,7 +15,7 @@ use crate::problem::{Place, Problem, code, suggest};
 /// A library of headers in an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeaderArchive {
-    /// What is downloaded. A wheel or a source distribution is had from the package index, any other file from its URL.
+    /// The file to download. A wheel or a source distribution is had from the package index, any other file from its URL.
     pub archive: Archive,
     /// Folders of the archive that compilers search, in order.
     pub include: Vec<String>,

@@ -1,4 +1,4 @@
-//! What a kernel's Python files register with torch: operators that they define must be in the build's own namespace. Reads
+//! Operators that a kernel's Python files register with torch: they must be in the build's own namespace. Reads
 //! the files, runs nothing; only text that is written out counts, not what a program would compute.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,9 +47,9 @@ struct Registration {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
-    /// It makes an operator known to torch, or opens a namespace for some.
+    /// A call that makes an operator known to torch, or opens a namespace for some.
     Defines,
-    /// It adds to one that is known.
+    /// A call that adds to a known operator.
     Registers,
 }
 
@@ -302,7 +302,7 @@ fn literal<'a>(node: Node<'_>, text: &'a str) -> Option<(&'a str, Range<usize>)>
 mod tests {
     use super::*;
 
-    /// What a file registers, in words.
+    /// The registrations of a file, in words.
     fn shown(text: &str) -> Vec<String> {
         let shown = registrations(text).into_iter().map(|found| {
             let Registration {

@@ -14,7 +14,7 @@ use crate::problem::{Place, Problem, code};
 
 /// A section, with the places of its files.
 pub(super) struct Listed {
-    /// As in the file: `[kernel.relu]`.
+    /// The header in the file: `[kernel.relu]`.
     pub header: String,
     pub section: Section,
     /// `section.src`.
@@ -194,7 +194,7 @@ impl Unplaced {
     }
 }
 
-/// What is said of a source that two sections list.
+/// The problem of a source that two sections list.
 fn in_two(older: bool, first: &Listed, again: &Listed, source: &Utf8PathBuf) -> Unplaced {
     let keys = contradictions(&first.section, &again.section, Language::of(source));
     let (a, b) = (&first.header, &again.header);
@@ -244,7 +244,7 @@ fn in_two(older: bool, first: &Listed, again: &Listed, source: &Utf8PathBuf) -> 
     }
 }
 
-/// What the binding compiles, which is part of every library.
+/// The files that the binding compiles. They are part of every library.
 struct Binding<'a> {
     header: &'static str,
     src: BTreeMap<Utf8PathBuf, Place>,
@@ -283,7 +283,7 @@ impl<'a> Binding<'a> {
         }
     }
 
-    /// What is said of a source that a section lists too.
+    /// The problem of a source that a section lists too.
     fn problem(
         &self,
         older: bool,

@@ -120,7 +120,7 @@ impl KnownDependency {
     }
 }
 
-/// What `sycl_tla` was called before v4.
+/// The name of `sycl_tla` before v4.
 pub(super) const OLD_SYCL_TLA: &str = "cutlass_sycl";
 
 /// The problem that a word has another name since v4.

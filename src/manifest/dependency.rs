@@ -1,4 +1,4 @@
-//! What sections compile against: the elements of `depends`, and the `[dependencies.*]` that they may name.
+//! Libraries that sections compile against: the elements of `depends`, and the `[dependencies.*]` that they may name.
 
 use schemars::JsonSchema;
 

@@ -9,9 +9,9 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "lowercase")]
 pub enum CxxAbi {
-    /// That of GCC 4, which torch's wheels had up to 2.6.
+    /// The ABI of GCC 4, which torch's wheels had up to 2.6.
     Cxx98,
-    /// That of GCC 5 and newer: what compilers give who are not told.
+    /// The ABI of GCC 5 and newer, which is the compilers' default.
     #[default]
     Cxx11,
 }
@@ -26,7 +26,7 @@ impl CxxAbi {
     }
 }
 
-/// As names of variants have it.
+/// The word in names of variants.
 impl fmt::Display for CxxAbi {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -62,7 +62,7 @@ fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<KnownDependency, D
         .ok_or_else(|| serde::de::Error::custom(format!("no dependency is called {text}")))
 }
 
-/// What sections of a backend name in `depends`.
+/// The elements of `depends` of a backend's sections, with their section.
 fn depends(kernel: &Kernel, backend: Backend) -> impl Iterator<Item = (&Section, &Dependency)> {
     let sections = kernel.sections.iter();
     let sections = sections.filter(move |section| section.backend.backend() == backend);
@@ -100,7 +100,7 @@ pub fn other_releases(kernel: &Kernel, matrix: &Matrix, table: &Table) -> BTreeS
     words.collect()
 }
 
-/// Those that sections of a backend describe themselves, by name.
+/// The archives of headers that sections of a backend name, by that name.
 pub(super) fn header_archives(
     kernel: &Kernel,
     backend: Backend,

@@ -109,7 +109,7 @@ impl Matrix {
         reasons
     }
 
-    /// What is built on a system when nothing is asked for.
+    /// The variants that a system builds when nothing is asked for.
     pub fn bundled<'a, 's>(
         &'a self,
         system: &'s str,

@@ -24,12 +24,12 @@ pub const FILE: &str = "python-packages.json";
 /// The newest glibc whose wheels run here: Debian 12's, with which nix/python runs Python.
 const GLIBC_MINOR: u32 = 36;
 
-/// What python-packages.json holds.
+/// The content of python-packages.json.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Packages {
     comment: String,
-    /// What a person asked for, in order.
+    /// The names that a person asked for, in order.
     requested: BTreeSet<PackageRequest>,
     /// Wheels of what was asked for and of what that requires, by system, in the order of their names.
     systems: BTreeMap<String, Vec<Archive>>,
@@ -39,7 +39,7 @@ pub struct Packages {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PackageRequest {
-    /// As indexes have it.
+    /// The name as indexes have it.
     name: String,
     specifiers: String,
 }
@@ -78,7 +78,7 @@ impl PackagesError {
 }
 
 impl Packages {
-    /// Those of the kernel in a folder; `None` if it has no such file.
+    /// The packages of the kernel in a folder; `None` if it has no such file.
     ///
     /// # Errors
     /// `PackagesError::Read`, `PackagesError::Syntax`
@@ -189,7 +189,7 @@ fn versions(system: &str, families: &[String]) -> Result<BTreeMap<String, String
     Ok(versions)
 }
 
-/// What pip calls a system, the newest first (PEP 600).
+/// The names that pip has for a system, the newest first (PEP 600).
 fn platforms(system: &str) -> Vec<String> {
     let machine = system.split('-').next().unwrap_or_default();
     let minors = (5..=GLIBC_MINOR).rev();

@@ -162,7 +162,7 @@ pub fn requirements(question: &str) -> Result<Vec<u8>, PinError> {
 /// pip_resolve.py's question.
 #[derive(Serialize)]
 pub struct Resolution<'a> {
-    /// Of the Python that is to have the packages: what conditions of requirements ask for.
+    /// The environment of the Python that is to have the packages, which conditions of requirements ask for.
     pub environment: BTreeMap<&'static str, String>,
     /// Its version, such as `3.11`.
     pub python: &'a str,
@@ -179,7 +179,7 @@ pub struct Resolution<'a> {
 /// One wheel of its answer.
 #[derive(Debug, Deserialize)]
 pub struct Resolved {
-    /// As indexes have it.
+    /// The name as indexes have it.
     pub name: String,
     pub version: String,
     pub file: String,

@@ -19,12 +19,12 @@ use super::{Archive, Kind, PinError, apt, cache, pip};
 /// For failures of which nothing better is known.
 const HELP: &str = "check the network; then run the command again: what was fetched is kept";
 
-/// What is wrong with a source.
+/// A fault of a source.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fault {
-    /// It has another file than the pinned one.
+    /// The source has another file than the pinned one.
     Foreign,
-    /// It gives nothing, however often it is asked.
+    /// The source gives nothing, however often it is asked.
     Silent,
 }
 
@@ -63,7 +63,7 @@ impl Sources {
     /// Does something with an archive while nobody else downloads it.
     ///
     /// # Errors
-    /// Those of the action, and of the lock.
+    /// The errors of the action, and of the lock.
     pub fn alone<T>(
         &self,
         archive: &Archive,

@@ -77,7 +77,7 @@ pub(super) fn archs(
     kept
 }
 
-/// What each target asks for that a toolkit compiles for; empty for the usual ones.
+/// The architectures of each target that a toolkit compiles for; empty for the usual ones.
 fn asked<Arch>(
     targets: &[Target<Arch>],
     toolkit: &Version,

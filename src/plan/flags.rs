@@ -313,7 +313,7 @@ fn optimized(asked: &Asked) -> Vec<String> {
     flags
 }
 
-/// What every C++ file gets defined.
+/// The macros that every C++ file gets.
 /// NB: those without headers of torch, too. A library is of one C++ ABI, or the binding does not find functions of its
 /// own that take a std::string.
 fn cxx_defines(variant: &Variant, row: &Row, asked: &Asked) -> Vec<String> {

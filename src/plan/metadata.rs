@@ -49,7 +49,7 @@ pub struct HeaderDepend {
     /// The release of a library that the program knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Of the archive (hexadecimal), if build.toml describes it.
+    /// The archive's hash (hexadecimal), if build.toml describes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
 }

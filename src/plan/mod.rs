@@ -60,7 +60,7 @@ pub struct Plan {
     /// What is left out or surely not meant, in words; not part of build.nix.
     #[serde(skip)]
     pub notes: Vec<String>,
-    /// What is doubtful in sources, by file; not part of build.nix.
+    /// Warnings about sources, by file; not part of build.nix.
     #[serde(skip)]
     pub warnings: Vec<Problems>,
 }
@@ -107,7 +107,7 @@ pub struct VariantPlan {
     /// The op namespace of its operators, if it is not the build's own: that its id names.
     #[serde(rename = "opNamespace", skip_serializing_if = "Option::is_none")]
     pub op_namespace: Option<String>,
-    /// Where its operators are defined.
+    /// The namespaces of its operators.
     #[serde(skip)]
     operators: Operators,
 }

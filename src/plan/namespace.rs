@@ -92,7 +92,7 @@ fn without_comments(text: &str) -> String {
     blanked(text, false)
 }
 
-/// The same with blanks for what stands in quotation marks.
+/// The text, with blanks for everything in quotation marks.
 pub(super) fn without_comments_and_literals(text: &str) -> String {
     blanked(text, true)
 }

@@ -26,7 +26,7 @@ const DEFINING: [&str; 6] = [
 /// Part of the names of all of these.
 pub(super) const MARK: &str = "TORCH_LIBRARY";
 
-/// Where operators are defined.
+/// The places where operators are defined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Operators {
     /// Whether under the build's own namespace.
@@ -49,7 +49,7 @@ struct Definition {
 }
 
 impl Operators {
-    /// Those that the text of a file (path in the kernel's folder) defines.
+    /// The operators that the text of a file (path in the kernel's folder) defines.
     pub fn of(file: &Utf8Path, text: &str) -> Self {
         let mut operators = Self::default();
         if !text.contains(MARK) {
@@ -72,7 +72,7 @@ impl Operators {
         operators
     }
 
-    /// What a macro at `used` is given.
+    /// The arguments of the macro at `used`.
     fn add(&mut self, file: &Utf8Path, text: &str, used: Range<usize>) {
         let after = text[used.end..].trim_start();
         let Some(argument) = after.strip_prefix('(').map(str::trim_start) else {
@@ -149,7 +149,7 @@ impl Operators {
     }
 }
 
-/// What is wrong with the names of some libraries' operators, by file of a kernel's folder.
+/// The problems of the names of some libraries' operators, by file of a kernel's folder.
 pub fn warnings<'a>(
     root: &Utf8Path,
     libraries: impl Iterator<Item = &'a Operators>,

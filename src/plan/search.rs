@@ -85,7 +85,7 @@ pub struct Reach {
     pub arch: bool,
     /// What it and its headers do with the op namespace.
     pub namespace: Namespace,
-    /// Where it and its headers define operators.
+    /// The namespaces in which it and its headers define operators.
     pub operators: Operators,
 }
 

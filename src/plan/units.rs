@@ -39,7 +39,7 @@ pub struct Component {
     /// Whether its flags ask for OpenMP.
     #[serde(skip)]
     pub openmp: bool,
-    /// Where its units define operators.
+    /// The namespaces in which its units define operators.
     #[serde(skip)]
     pub operators: Operators,
 }
@@ -97,7 +97,7 @@ pub struct UnitGroup {
     /// Pin families of libraries of headers, from `depends`.
     #[serde(rename = "headerLibraries", skip_serializing_if = "Vec::is_empty")]
     pub header_families: Vec<String>,
-    /// The same of archives that build.toml describes: keys of [`Plan::archives`](super::Plan::archives).
+    /// Names of archives of headers that build.toml describes: keys of [`Plan::archives`](super::Plan::archives).
     #[serde(rename = "headerArchives", skip_serializing_if = "Vec::is_empty")]
     pub header_archives: Vec<String>,
     pub flags: Vec<String>,
@@ -385,7 +385,7 @@ impl Context<'_> {
         own_first(named, self.variant.header_families.iter())
     }
 
-    /// The same for archives of headers.
+    /// The archives of headers that a section names, then those of other sections of the backend.
     fn header_archives(&self, section: &Section) -> Vec<String> {
         let named = section.depends.iter().filter_map(|name| match name {
             Dependency::Known(_) => None,

@@ -13,7 +13,7 @@ pub fn evaluate(expression: &str) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// What Nix says of an expression whose evaluation fails.
+/// Nix's words for an expression whose evaluation fails.
 #[allow(dead_code, reason = "not every test file has such expressions")]
 pub fn error(expression: &str) -> String {
     let output = instantiate(expression);

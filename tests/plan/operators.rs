@@ -1,4 +1,4 @@
-//! Where operators are: under the build's own namespace, or under one that the author chose.
+//! The namespaces of operators: the build's own, or one that the author chose.
 
 use kernel_builder::plan::warnings;
 use kernel_builder::problem::RenderOptions;

@@ -11,7 +11,7 @@ use self::run::{printed, run};
 /// The CPU form of the first tutorial's kernel.
 const KERNEL: &str = "tests/cmd/update-build.in/sources";
 
-/// What users of it do, and that its operators are in the build's own namespace alone.
+/// The steps of its users; its operators are in the build's own namespace alone.
 const USE: &str = "
 import pathlib, torch, kernels
 kernel = kernels.get_local_kernel(pathlib.Path('.'), backend='cpu')
@@ -32,7 +32,7 @@ fn an_updated_kernel_of_2025_builds_and_loads() {
         .arg(root.join(KERNEL))
         .arg(dir.path().join("kernel")));
     let kernel = dir.path().join("kernel");
-    // What the update leaves to the author.
+    // The edits that the update leaves to the author.
     let module = kernel.join("torch-ext/img2gray/__init__.py");
     let text = std::fs::read_to_string(&module).expect("the module");
     let (text, _) = text

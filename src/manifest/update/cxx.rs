@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// What was found in a text. All places are in bytes.
+/// The calls, includes and defines of a text. All places are in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CxxText {
     /// Calls of macros that were asked for, outside of preprocessor directives.
@@ -32,7 +32,7 @@ pub struct MacroCall {
 /// An `#include` directive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Include {
-    /// What is included, with its quotes or angle brackets.
+    /// The included name, with its quotes or angle brackets.
     pub file: String,
     /// The line, with its end.
     pub line: Range<usize>,

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-/// What becomes of a module.
+/// The fate of a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UpdatedPython {
     /// `None` if the text stays as it is.

@@ -11,7 +11,7 @@ use camino::Utf8PathBuf;
 use super::cxx::{CxxText, MacroCall};
 use super::python;
 
-/// What stands for the namespace of a build.
+/// The macro that stands for the namespace of a build.
 const NAME: &str = "TORCH_EXTENSION_NAME";
 
 /// The header with the macros that expand it.
@@ -43,7 +43,7 @@ const MACROS: [(&str, &str); 10] = [
     ),
 ];
 
-/// Those that make the Python module.
+/// The macros that make the Python module.
 const MODULES: [&str; 2] = [MODULE, "PYBIND11_MODULE"];
 
 /// Namespaces of torch, to which a kernel may add.
@@ -52,13 +52,13 @@ const TORCH: [&str; 6] = ["aten", "c10", "prim", "prims", "quantized", "torchvis
 /// A file of a kernel.
 #[derive(Clone, Debug)]
 pub struct SourceFile {
-    /// As the user is shown it.
+    /// The text that the user is shown.
     pub path: Utf8PathBuf,
     pub text: String,
     pub role: Role,
 }
 
-/// What a file is to its kernel.
+/// The role of a file in its kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A file of the binding that is compiled: in every library of the kernel.
@@ -69,14 +69,14 @@ pub enum Role {
     Python(usize),
 }
 
-/// What becomes of a kernel's files.
+/// The fate of a kernel's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renamed {
     /// The namespace that they register under.
     pub namespace: String,
     /// Files with another text: their places among those given, and the texts.
     pub texts: Vec<(usize, String)>,
-    /// What an author must look at.
+    /// The places that an author must look at.
     pub left: Vec<Left>,
 }
 

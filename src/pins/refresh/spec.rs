@@ -85,7 +85,7 @@ struct Other {
     wheels: Vec<String>,
     #[serde(default)]
     trees: Vec<WrittenTree>,
-    /// As in [`super::super::Family::include`].
+    /// The folders of [`super::super::Family::include`].
     #[serde(default)]
     include: Vec<String>,
 }
@@ -113,7 +113,7 @@ pub struct Recipe {
     /// Further archives, which wheels name.
     pub required: Option<Required>,
     pub trees: Vec<TreeRecipe>,
-    /// As in [`super::super::Family::include`].
+    /// The folders of [`super::super::Family::include`].
     pub include: Vec<String>,
 }
 
