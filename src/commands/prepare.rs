@@ -160,7 +160,7 @@ impl Prepared {
         }
     }
 
-    /// What a user may miss among the variants that are built when none is named: whole backends, and all but the best of
+    /// The variants that a user may miss when none is named: whole backends, and all but the best of
     /// a kernel that has nothing bundled.
     fn not_by_default(&self, system: &str, chosen: &[&Variant]) -> Vec<String> {
         const CURE: &str = "`kernel-builder list-variants` shows them, `--variant` builds them";

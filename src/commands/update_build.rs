@@ -165,7 +165,7 @@ fn rewritten_sources(
     asked: Asked,
 ) -> (Vec<Rewrite>, Vec<String>) {
     let manifest = Manifest::read(build_toml.path.as_str(), build_toml.old.as_bytes());
-    // Of a kernel with mistakes, check-config tells.
+    // The mistakes of a kernel are for check-config to tell.
     let (Some(kernel), _) = Kernel::check(&manifest, root) else {
         return Default::default();
     };

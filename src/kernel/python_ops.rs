@@ -61,7 +61,7 @@ pub(super) fn check(check: &mut Check, name: &KernelName, framework: &Framework,
         .join(name.python_name());
     let mut found = Vec::new();
     for path in python_files(&package) {
-        // What cannot be read is reported where it is packaged.
+        // A file that cannot be read is reported where it is packaged.
         let Ok(text) = std::fs::read_to_string(&path) else {
             continue;
         };

@@ -126,7 +126,7 @@ impl Matrix {
 
 /// Applies a kernel's bounds to a table. A pure function of the two.
 ///
-/// Of rows that make the same variant, the first profile's is taken (`Profile`'s order). Where none of a system's variants is
+/// Where rows make the same variant, the first profile's is taken (`Profile`'s order). Where none of a system's variants is
 /// bundled, the best of each backend is, of those whose toolchains are pinned.
 pub fn matrix(kernel: &Kernel, table: &Table) -> Matrix {
     let compiled: BTreeSet<Backend> = kernel

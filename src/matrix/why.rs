@@ -73,7 +73,7 @@ pub enum Why {
 }
 
 impl Matrix {
-    /// What is left out although its author may expect it, and why, in one line. A backend that `general.backends` does not
+    /// The variants that are left out although their author may expect them, and why, in one line. A backend that `general.backends` does not
     /// list, a bound and a release that the stable ABI serves are no surprise, unless a bound leaves nothing of a backend.
     pub fn left_out(&self) -> Option<String> {
         let mut causes: BTreeMap<(Backend, String), BTreeSet<&str>> = BTreeMap::new();

@@ -56,7 +56,7 @@ pub fn update(text: &str, namespace: &str, depth: usize) -> UpdatedPython {
         is_from && from == module && names.contains(&"ops") && !names.contains(&"as")
     };
     let import = statements.iter().find(|statement| imports_ops(statement));
-    // What else is called `ops`.
+    // Other things that are called `ops`.
     let named = (0..tokens.len()).filter(|at| is(*at, "ops") && (*at == 0 || !is(at - 1, ".")));
     let named: Vec<usize> = named.collect();
     let assigned = named.iter().any(|at| is(at + 1, "="));
