@@ -375,6 +375,32 @@ fn a_tarball_is_known_by_the_hash_of_its_tree() {
     let said = words(&output);
     assert!(said.contains("something else than was pinned"), "{said}");
 
+    // A link that leads out, and a file below it: written nowhere.
+    let outside = world.path("outside");
+    std::fs::create_dir(&outside).expect("a folder");
+    let file = std::fs::File::create(&packed).expect("a file");
+    let gzip = flate2::write::GzEncoder::new(file, flate2::Compression::default());
+    let mut hostile = tar::Builder::new(gzip);
+    let mut link = tar::Header::new_gnu();
+    link.set_entry_type(tar::EntryType::Symlink);
+    link.set_size(0);
+    hostile
+        .append_link(&mut link, "release-1.0/out", &outside)
+        .expect("a link");
+    let mut member = tar::Header::new_gnu();
+    member.set_size(4);
+    member.set_mode(0o644);
+    hostile
+        .append_data(&mut member, "release-1.0/out/evil", &b"evil"[..])
+        .expect("a member");
+    let gzip = hostile.into_inner().expect("a tar file");
+    gzip.finish().expect("a tar.gz file");
+    let output = world.fetch(&[]);
+    assert_eq!(output.status.code(), Some(3));
+    let said = words(&output);
+    assert!(said.contains("cannot be unpacked"), "{said}");
+    assert!(!outside.join("evil").exists());
+
     std::fs::write(release.join("include/deep/a.h"), "int a;").expect("written");
     pack();
     let report = world.succeed(&[]);

@@ -215,7 +215,7 @@ pub fn resolve(question: &Resolution<'_>) -> Result<Vec<Resolved>, PinError> {
     serde_json::from_slice(&output.stdout).map_err(|error| failed(&error.to_string()))
 }
 
-/// What conditions of requirements ask for (PEP 508), for CPython of a version such as `3.11` on a Linux system.
+/// The environment that conditions of requirements ask for (PEP 508), for CPython of a version such as `3.11` on a Linux system.
 /// NB: all that there are, or pip takes those of this machine.
 pub fn marker_environment(system: &str, version: &str) -> BTreeMap<&'static str, String> {
     let (machine, _) = system.split_once('-').unwrap_or((system, ""));

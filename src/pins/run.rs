@@ -48,7 +48,7 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        // What stays is removed by the next run.
+        // The next run removes what stays.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

@@ -142,7 +142,7 @@ impl Sources {
     /// Debian packages in the cache, all at once: apt opens its lists only once. Those that apt does not have are left
     /// to `archive`.
     pub fn debs(&self, archives: &[&Archive]) {
-        // Those that another run brings now are waited for one by one.
+        // Files that another run brings now are waited for one by one.
         let mut absent = Vec::new();
         let mut locks = Vec::new();
         for archive in archives {

@@ -80,7 +80,11 @@ fn unpack(
             pick_tar(archive, &data[..], take, dir)
         }
         Kind::Tarball => {
-            let unpacked = unpack_all(opened, dir).map_err(|error| failed(&error));
+            let unpacked = unpack_all(opened, dir).map_err(|error| PinError::Download {
+                name: archive.file.clone(),
+                why: format!("its server has something that cannot be unpacked: {error}"),
+                help: "find out why before you use it".to_owned(),
+            });
             std::fs::remove_file(file).map_err(PinError::io("remove", file))?;
             unpacked
         }
@@ -91,26 +95,15 @@ fn unpack(
     }
 }
 
-/// Everything in a `.tar.gz` but its first folder, with links and with what may be executed, as Nix's fetchers unpack it.
+/// Unpacks a `.tar.gz` without its first folder, with links and with what may be executed, as Nix's fetchers do.
+/// NB: its hash is not known before. `tar::Archive::unpack` refuses members that lead out of the folder, also by links.
 fn unpack_all(file: File, dir: &Utf8Path) -> std::io::Result<()> {
-    let mut tar = tar::Archive::new(GzDecoder::new(file));
-    for entry in tar.entries()? {
-        let mut entry = entry?;
-        let path = entry.path()?.into_owned();
-        let below: std::path::PathBuf = path.components().skip(1).collect();
-        let inside = below
-            .components()
-            .all(|part| matches!(part, std::path::Component::Normal(_)));
-        let kind = entry.header().entry_type();
-        if !below.as_os_str().is_empty()
-            && inside
-            && (kind.is_file() || kind.is_dir() || kind.is_symlink())
-        {
-            let target = dir.as_std_path().join(below);
-            if let Some(folder) = target.parent() {
-                std::fs::create_dir_all(folder)?;
-            }
-            entry.unpack(target)?;
+    let whole = tempfile::tempdir_in(dir)?;
+    tar::Archive::new(GzDecoder::new(file)).unpack(whole.path())?;
+    for first in whole.path().read_dir()? {
+        for entry in first?.path().read_dir()? {
+            let entry = entry?;
+            std::fs::rename(entry.path(), dir.as_std_path().join(entry.file_name()))?;
         }
     }
     Ok(())

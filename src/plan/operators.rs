@@ -244,7 +244,7 @@ mod tests {
             "// TORCH_LIBRARY(img2gray, ops)\nconst char *x = \"TORCH_LIBRARY(img2gray, ops)\";",
             "TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) {}",
             "TORCH_LIBRARY_IMPL(aten, CUDA, m) {}",
-            // Of both, the build's own is where authors look.
+            // Where there are both, authors look in the build's own.
             "TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) {}\nTORCH_LIBRARY_FRAGMENT(extra, ops) {}",
             "TORCH_LIBRARY(first, ops) {}\nTORCH_LIBRARY(second, ops) {}",
             // Whatever the macro is given.

@@ -48,7 +48,7 @@ impl Problems {
         let mut source = Source::new(self.name(), printable(self.text()));
         let mut out = String::new();
         for problem in self.iter() {
-            // Those of one file follow each other.
+            // Definitions of one file follow each other.
             let (name, text) = self.source_of(problem);
             if source.name != name {
                 source = Source::new(name, printable(text));
