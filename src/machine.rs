@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use crate::kernel::Backend;
-use crate::matrix::Variant;
+use crate::matrix::{Rank, Variant};
 use crate::version::Version;
 
 /// What was found.
@@ -40,7 +40,7 @@ impl ThisMachine {
             (Backend::Cuda, Some(toolkit)) => self
                 .cuda
                 .as_ref()
-                .is_some_and(|driver| major(driver) >= major(toolkit)),
+                .is_some_and(|driver| driver.major_minor().0 >= toolkit.major_minor().0),
             // Python alone.
             (Backend::Cuda, None) => self.cuda.is_some(),
             (Backend::Rocm, _) => self.rocm,
@@ -58,7 +58,7 @@ impl ThisMachine {
             // Compiling needs no GPU.
             let best = variants
                 .iter()
-                .max_by(|a, b| self.preference(a).cmp(&self.preference(b)))?;
+                .min_by(|a, b| self.rank(a).cmp(&self.rank(b)))?;
             return Some((
                 best,
                 format!("{machine}, and every variant needs another: it can be built, not run"),
@@ -66,7 +66,7 @@ impl ThisMachine {
         }
         let best = usable
             .into_iter()
-            .max_by(|a, b| self.preference(a).cmp(&self.preference(b)))?;
+            .min_by(|a, b| self.rank(a).cmp(&self.rank(b)))?;
         let torch = match (&self.torch, torch(best)) {
             (_, None) => "it fits every torch".to_owned(),
             (Some(own), Some(torch)) if same_release(own, torch) => {
@@ -80,43 +80,28 @@ impl ThisMachine {
         Some((best, format!("{machine}; {torch}")))
     }
 
-    /// The greatest is the best: a GPU, the installed torch, what is bundled, what any index serves, the newest torch, the
-    /// oldest toolkit, and of both C++ ABIs the older, which the wheels of torch 2.6 have.
-    fn preference<'a>(&self, variant: &'a Variant) -> impl Ord + use<'a> {
+    /// The place of a variant on this machine, the smallest is the best: a GPU comes first, then the installed torch, then
+    /// the variants' own order.
+    fn rank<'a>(&self, variant: &'a Variant) -> (bool, bool, Rank<'a>) {
         let installed = match (&self.torch, torch(variant)) {
             (Some(own), Some(torch)) => same_release(own, torch),
             _ => false,
         };
-        (
-            variant.backend != Backend::Cpu,
-            installed,
-            variant.bundle,
-            std::cmp::Reverse(variant.row.as_ref().map(|row| row.profile)),
-            torch(variant),
-            std::cmp::Reverse(compute(variant)),
-            std::cmp::Reverse(variant.row.as_ref().map(|row| row.cxx_abi)),
-        )
+        (variant.backend == Backend::Cpu, !installed, variant.rank())
     }
 }
 
 fn torch(variant: &Variant) -> Option<&Version> {
-    variant.row.as_ref()?.torch.as_ref()
+    variant.row()?.torch()
 }
 
 fn compute(variant: &Variant) -> Option<&Version> {
-    variant.row.as_ref()?.compute.as_ref()
-}
-
-fn major(version: &Version) -> Option<u64> {
-    version.components().first().copied()
+    variant.row()?.compute.as_ref()
 }
 
 /// Extensions fit every patch release of a torch.
 fn same_release(a: &Version, b: &Version) -> bool {
-    a.components()
-        .iter()
-        .take(2)
-        .eq(b.components().iter().take(2))
+    a.major_minor() == b.major_minor()
 }
 
 /// From the head of what nvidia-smi prints: `| NVIDIA-SMI 580.65    Driver Version: 580.65    CUDA Version: 13.0 |`.
@@ -142,7 +127,7 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
-    use crate::matrix::{Abi, Profile, Row, table};
+    use crate::matrix::{Compilation, CxxAbi, FrameworkRelease, Profile, Row, VariantKind, table};
 
     fn variants(builds: &[(&str, Backend, Option<&str>)]) -> Vec<Variant> {
         let version = |text: &str| text.parse::<Version>().expect("a version");
@@ -150,16 +135,21 @@ mod tests {
         let build = |(torch, backend, compute): &(&str, Backend, Option<&str>)| Variant {
             name: format!("torch{torch}-{}{}", backend.as_str(), compute.unwrap_or("")),
             backend: *backend,
-            abi: Abi::Torch,
             bundle: true,
-            row: Some(Row {
-                torch: Some(version(torch)),
-                backend: *backend,
-                compute: compute.map(version),
-                ..row.clone()
-            }),
-            header_families: BTreeSet::new(),
-            header_archives: BTreeMap::new(),
+            kind: VariantKind::Compiled(Box::new(Compilation {
+                row: Row {
+                    release: FrameworkRelease::Torch {
+                        version: version(torch),
+                        cxx_abi: CxxAbi::Cxx11,
+                    },
+                    backend: *backend,
+                    compute: compute.map(version),
+                    ..row.clone()
+                },
+                stable_abi: None,
+                header_families: BTreeSet::new(),
+                header_archives: BTreeMap::new(),
+            })),
         };
         builds.iter().map(build).collect()
     }
@@ -223,8 +213,10 @@ mod tests {
         for variant in &mut variants {
             variant.bundle = false;
         }
-        let row = variants[0].row.as_mut().expect("a row");
-        row.profile = Profile::Vendor;
+        let VariantKind::Compiled(compilation) = &mut variants[0].kind else {
+            panic!("a compiled variant");
+        };
+        compilation.row.profile = Profile::Vendor;
         let machine = ThisMachine {
             cuda: "13.0".parse().ok(),
             torch: "2.7.1".parse().ok(),

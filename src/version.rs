@@ -43,6 +43,22 @@ impl Version {
         &self.components
     }
 
+    /// The first two components; what is not written is 0.
+    pub fn major_minor(&self) -> (u64, u64) {
+        let at = |index: usize| self.components.get(index).copied().unwrap_or(0);
+        (at(0), at(1))
+    }
+
+    /// The minor release that it belongs to: `2.11` for `2.11.0`.
+    pub fn minor_release(&self) -> Version {
+        let components: Vec<u64> = self.components.iter().take(2).copied().collect();
+        let texts: Vec<String> = components.iter().map(u64::to_string).collect();
+        Version {
+            text: texts.join("."),
+            components,
+        }
+    }
+
     fn significant(&self) -> &[u64] {
         let zeros = self.components.iter().rev().take_while(|c| **c == 0);
         &self.components[..self.components.len() - zeros.count()]
@@ -130,6 +146,22 @@ mod tests {
         }
         assert_eq!(version(" 2.9 ").as_str(), "2.9");
         assert_eq!(version("13.0").components(), [13, 0]);
+    }
+
+    #[test]
+    fn major_and_minor_are_told_apart() {
+        for (text, numbers, release) in [
+            ("2.11.0", (2, 11), "2.11"),
+            ("13.0", (13, 0), "13.0"),
+            ("20", (20, 0), "20"),
+        ] {
+            assert_eq!(version(text).major_minor(), numbers);
+            assert_eq!(version(text).minor_release().as_str(), release);
+            assert_eq!(
+                version(text).minor_release(),
+                release.parse().expect("a version")
+            );
+        }
     }
 
     #[test]

@@ -106,7 +106,7 @@ fn table(rows: &[&str]) -> Table {
 
 /// The torch release that a variant is built with.
 fn torch_of(variant: &Variant) -> &str {
-    let torch = variant.row.as_ref().and_then(|row| row.torch.as_ref());
+    let torch = variant.row().and_then(|row| row.torch());
     torch.expect("a torch row").as_str()
 }
 
@@ -488,15 +488,15 @@ fn the_registry_is_preferred() {
         .map(|v| {
             (
                 v.name.as_str(),
-                v.row.as_ref().expect("a row").toolchain["torch"].as_str(),
+                v.row().expect("a row").toolchain.torch.as_deref(),
             )
         })
         .collect();
     assert_eq!(
         from,
         [
-            ("torch210-cxx11-cpu-x86_64-linux", "torch-2.10.0-cpu"),
-            ("torch211-cxx11-cpu-x86_64-linux", "torch-2.11.1"),
+            ("torch210-cxx11-cpu-x86_64-linux", Some("torch-2.10.0-cpu")),
+            ("torch211-cxx11-cpu-x86_64-linux", Some("torch-2.11.1")),
         ]
     );
 }
@@ -633,10 +633,7 @@ fn a_library_without_pins_leaves_out_its_backend_alone() {
         let left_out = || all.iter().filter(|name| !built.contains(name));
         assert!(left_out().all(|name| unpinned && name.contains("-cu")));
         assert_eq!(left_out().count() > 0, unpinned);
-        let rows = found
-            .variants
-            .iter()
-            .filter_map(|variant| variant.row.as_ref());
+        let rows = found.variants.iter().filter_map(|variant| variant.row());
         let mut cuda = rows.filter(|row| row.backend == Backend::Cuda);
         assert!(cuda.all(|row| !unpinned || row.profile == Profile::Vendor));
         let reasons = found.reasons();

@@ -172,7 +172,7 @@ fn check_systems(nix: &Nix, variants: &[&Variant], wanted: &[Wanted]) -> Result<
 
 /// The row of a variant that Nix has no machine for.
 pub fn foreign<'a>(nix: &Nix, variant: &'a Variant) -> Option<&'a Row> {
-    let row = variant.row.as_ref();
+    let row = variant.row();
     row.filter(|row| !nix.builds_for(&row.system))
 }
 

@@ -197,11 +197,11 @@ pub fn pins(
         BTreeMap::new();
     for variant in variants {
         // Python alone is packaged here, by the seed.
-        let row = variant.row.as_ref();
+        let row = variant.row();
         let system = row.map_or(&*here, |row| &*row.system);
         let (of_system, archives) = by_system.entry(system).or_default();
         of_system.extend(variant.families());
-        for HeaderArchive { archive, .. } in variant.header_archives.values() {
+        for (_, HeaderArchive { archive, .. }) in variant.header_archives() {
             archives.insert(archive.sha256.clone(), archive.clone());
         }
         if purpose != Purpose::Build {

@@ -65,7 +65,7 @@ pub fn run(path: &Utf8Path, options: Options) -> Result<(), CommandError> {
             format!("{}: {}", line.variant, line.why)
         });
     }
-    let of_system = |variant: &&Variant| listed(variant.row.as_ref().map(|row| &*row.system));
+    let of_system = |variant: &&Variant| listed(variant.row().map(|row| &*row.system));
     let all = variants.len();
     let variants: Vec<_> = variants.iter().filter(of_system).map(built).collect();
     if variants.is_empty() {
@@ -96,12 +96,12 @@ fn show<T: Serialize>(
 }
 
 fn built(variant: &Variant) -> Built<'_> {
-    let row = variant.row.as_ref();
+    let row = variant.row();
     Built {
         variant: &variant.name,
         backend: variant.backend.as_str(),
         system: row.map(|row| row.system.as_str()),
-        torch: row.and_then(|row| Some(row.torch.as_ref()?.as_str())),
+        torch: row.and_then(|row| Some(row.torch()?.as_str())),
         compute: row.and_then(|row| Some(row.compute.as_ref()?.as_str())),
         profile: row.map(|row| row.profile.to_string()),
         bundle: variant.bundle,

@@ -147,7 +147,7 @@ impl Prepared {
         let why = match unpinned {
             Some(unpinned) => format!("{}: {}", unpinned.family, unpinned.why),
             None => {
-                let rows = elsewhere.iter().filter_map(|variant| variant.row.as_ref());
+                let rows = elsewhere.iter().filter_map(|variant| variant.row());
                 let systems: BTreeSet<&str> = rows.map(|row| row.system.as_str()).collect();
                 let systems: Vec<&str> = systems.into_iter().collect();
                 let number = count(elsewhere.len(), "variant");
@@ -169,7 +169,7 @@ impl Prepared {
             let own = variants.filter(|own| own.backend == backend && own.builds_on(system));
             own.filter(|own| !own.bundle).count()
         };
-        let is_best = |variant: &Variant| variant.row.as_ref().is_some_and(|row| !row.bundle);
+        let is_best = |variant: &Variant| variant.row().is_some_and(|row| !row.bundle);
         let mut lines = Vec::new();
         for variant in chosen.iter().filter(|variant| is_best(variant)) {
             let number = others(variant.backend);

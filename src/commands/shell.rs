@@ -27,7 +27,7 @@ pub fn run(arguments: &Shelled, kind: Kind) -> Result<(), CommandError> {
         Some(name) => {
             let variant = prepared.select_pinned(std::slice::from_ref(name))?[0];
             let here = system();
-            if let Some(row) = variant.row.as_ref().filter(|row| row.system != here) {
+            if let Some(row) = variant.row().filter(|row| row.system != here) {
                 return Err(CommandError::ForeignSystem {
                     variant: variant.name.clone(),
                     system: row.system.clone(),

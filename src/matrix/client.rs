@@ -215,7 +215,7 @@ fn rank_compute(compute: &str, machine: &Machine) -> Result<u64, String> {
 /// The machine's own compute as names have it.
 fn own_compute(machine: &Machine) -> String {
     match &machine.compute {
-        Some(version) => super::name::of_compute(machine.backend, version),
+        Some(version) => super::name::compute(machine.backend, Some(version)),
         None => machine.backend.as_str().to_owned(),
     }
 }

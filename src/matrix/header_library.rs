@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Deserializer};
 
-use super::Matrix;
 use super::table::{Profile, Row, Table, parsed_option};
+use super::{Matrix, Variant};
 use crate::kernel::{Backend, Dependency, HeaderArchive, Kernel, KnownDependency, Section};
 use crate::version::Version;
 
@@ -83,10 +83,7 @@ pub fn header_libraries<'a>(
 
 /// In words, the libraries of headers that are of another release here than elsewhere.
 pub fn other_releases(kernel: &Kernel, matrix: &Matrix, table: &Table) -> BTreeSet<String> {
-    let rows = matrix
-        .variants
-        .iter()
-        .filter_map(|variant| variant.row.as_ref());
+    let rows = matrix.variants.iter().filter_map(Variant::row);
     let libraries = rows.flat_map(|row| header_libraries(kernel, table, row));
     let words = libraries.filter_map(|(section, name, library)| {
         let library = library?;

@@ -10,12 +10,13 @@ pub mod openmp;
 mod rules;
 pub mod select;
 pub mod table;
+mod toolchain;
+mod variant;
 mod why;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::kernel::{Backend, Framework, HeaderArchive, Kernel};
-use crate::pins::{Unpinned, unpinned};
+use crate::kernel::{Backend, Framework, Kernel};
 use crate::version::Version;
 
 pub use self::client::Machine;
@@ -24,59 +25,10 @@ pub use self::header_library::{HeaderLibrary, header_libraries, other_releases};
 use self::header_library::{header_archives, header_families};
 use self::rules::exclusion;
 pub use self::select::{UnknownVariant, select};
-pub use self::table::{Profile, Row, Table, table};
+pub use self::table::{FrameworkRelease, Profile, Row, Table, table};
+pub use self::toolchain::Toolchain;
+pub use self::variant::{Compilation, Rank, Variant, VariantKind};
 pub use self::why::{Excluded, Why};
-
-/// One build of a kernel, under the name that `kernels.get_kernel` looks for.
-#[derive(Clone, Debug)]
-pub struct Variant {
-    pub name: String,
-    pub backend: Backend,
-    pub abi: Abi,
-    /// Whether it belongs to what is built when nothing is asked for: a bundled row of the table, or the best for its
-    /// backend on a system where the kernel has none of these.
-    pub bundle: bool,
-    /// The toolchains that compile it; nothing for Python alone, which every system builds alike.
-    pub row: Option<Row>,
-    /// Pin families of the headers that its sections name in `depends`.
-    pub header_families: BTreeSet<String>,
-    /// Archives of headers that build.toml describes and its sections name, by their name there.
-    pub header_archives: BTreeMap<String, HeaderArchive>,
-}
-
-impl Variant {
-    /// The pin families that a build of it needs, on its row's system; those of the seed for Python alone.
-    pub fn families(&self) -> Vec<String> {
-        let of_row = self.row.as_ref().map(Row::families);
-        let mut families = of_row.unwrap_or_else(|| vec!["seed".to_owned()]);
-        families.extend(self.header_families.iter().cloned());
-        families
-    }
-
-    /// Whether a system (Nix's name of it) builds it.
-    pub fn builds_on(&self, system: &str) -> bool {
-        self.row.as_ref().is_none_or(|row| row.system == system)
-    }
-
-    /// The toolchain of its row that nobody has pinned, so that it cannot be built.
-    pub fn unpinned(&self) -> Option<Unpinned> {
-        let row = self.row.as_ref()?;
-        unpinned(&row.system, &row.families())
-    }
-}
-
-/// What must be the same, or compatible, in the process that loads a variant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Abi {
-    /// The C++ ABI of the row's torch release.
-    Torch,
-    /// torch's stable ABI, from this release on.
-    StableTorch(Version),
-    /// tvm-ffi's, of the row's tvm-ffi release.
-    TvmFfi,
-    /// Nothing is compiled.
-    Noarch,
-}
 
 /// Variants of a kernel in the order of the table, Python alone first, and those left out.
 #[derive(Clone, Debug)]
@@ -138,7 +90,7 @@ pub fn matrix(kernel: &Kernel, table: &Table) -> Matrix {
         variants: kernel
             .backends
             .difference(&compiled)
-            .map(|backend| noarch(*backend))
+            .map(|backend| python_only(*backend))
             .collect(),
         excluded: Vec::new(),
         without_toolchain: compiled
@@ -156,15 +108,19 @@ pub fn matrix(kernel: &Kernel, table: &Table) -> Matrix {
         let noarch = kernel.backends.contains(&row.backend) && !compiled.contains(&row.backend);
         is_for(kernel, row) && !noarch
     });
-    let decided: Vec<(String, &Row, Result<Abi, Why>)> = candidates
+    let decided: Vec<(String, &Row, Result<_, Why>)> = candidates
         .map(|row| {
-            let abi = abi(kernel, row);
-            let name = name::of(row, &abi);
-            let result = match exclusion(kernel, table, row, &abi) {
+            let stable_abi = stable_abi(kernel, row);
+            let result = match exclusion(kernel, table, row, stable_abi) {
                 Some(why) => Err(why),
-                None => Ok(abi),
+                None => Ok(Compilation {
+                    row: row.clone(),
+                    stable_abi: stable_abi.cloned(),
+                    header_families: header_families(kernel, table, row),
+                    header_archives: header_archives(kernel, row.backend),
+                }),
             };
-            (name, row, result)
+            (name::compiled(row, stable_abi), row, result)
         })
         .collect();
     let mut built: BTreeMap<&str, Profile> = BTreeMap::new();
@@ -174,15 +130,12 @@ pub fn matrix(kernel: &Kernel, table: &Table) -> Matrix {
     }
     for (name, row, result) in &decided {
         match result {
-            Ok(abi) if built.get(name.as_str()) == Some(&row.profile) => {
+            Ok(compilation) if built.get(name.as_str()) == Some(&row.profile) => {
                 matrix.variants.push(Variant {
                     name: name.clone(),
                     backend: row.backend,
-                    abi: abi.clone(),
                     bundle: row.bundle,
-                    row: Some((*row).clone()),
-                    header_families: header_families(kernel, table, row),
-                    header_archives: header_archives(kernel, row.backend),
+                    kind: VariantKind::Compiled(Box::new(compilation.clone())),
                 });
             }
             Err(why) if !built.contains_key(name.as_str()) => {
@@ -205,7 +158,7 @@ pub fn matrix(kernel: &Kernel, table: &Table) -> Matrix {
 
 /// Otherwise a kernel for AMD GPUs alone, or one for older releases of torch, would be built for nothing by default.
 fn bundle_the_best(matrix: &mut Matrix) {
-    let rows = matrix.variants.iter().filter_map(|own| own.row.as_ref());
+    let rows = matrix.variants.iter().filter_map(Variant::row);
     let systems: BTreeSet<String> = rows.map(|row| row.system.clone()).collect();
     for system in systems {
         if matrix.bundled(&system).next().is_some() {
@@ -217,7 +170,7 @@ fn bundle_the_best(matrix: &mut Matrix) {
                 continue;
             }
             let known = best.get(&variant.backend);
-            if known.is_none_or(|known| preference(known) < preference(variant)) {
+            if known.is_none_or(|known| variant.rank() < known.rank()) {
                 best.insert(variant.backend, variant);
             }
         }
@@ -227,80 +180,59 @@ fn bundle_the_best(matrix: &mut Matrix) {
     }
 }
 
-/// The greatest is the best: what any index serves, the newest release, the oldest toolkit, which runs with most drivers.
-pub(crate) fn preference(variant: &Variant) -> impl Ord + use<> {
-    let row = variant.row.as_ref();
-    (
-        std::cmp::Reverse(row.map(|row| row.profile)),
-        row.and_then(|row| row.torch.clone()),
-        row.and_then(|row| row.tvm_ffi.clone()),
-        std::cmp::Reverse(row.and_then(|row| row.compute.clone())),
-    )
-}
-
 /// The builds that development shells are for: the compiled variants of a kernel, and for backends that have Python alone
 /// each torch and compute that it may run with.
 pub fn arch_variants(kernel: &Kernel, table: &Table) -> Vec<Variant> {
     let matrix = matrix(kernel, table);
-    let noarch: BTreeSet<Backend> = matrix
+    let (compiled, python_only): (Vec<Variant>, Vec<Variant>) = matrix
         .variants
-        .iter()
-        .filter(|variant| variant.abi == Abi::Noarch)
-        .map(|variant| variant.backend)
-        .collect();
+        .into_iter()
+        .partition(|variant| variant.compilation().is_some());
     let mut variants: Vec<Variant> = Vec::new();
     let mut rows: Vec<&Row> = table.rows.iter().collect();
     rows.sort_by_key(|row| row.profile);
-    for row in rows {
-        let name = name::of(row, &Abi::Torch);
+    for row in rows.into_iter().filter(|row| row.torch().is_some()) {
+        let name = name::compiled(row, None);
+        let runs_with = |variant: &Variant| variant.backend == row.backend;
         let known = variants.iter().any(|variant| variant.name == name);
-        if row.torch.is_some() && noarch.contains(&row.backend) && !known {
+        if python_only.iter().any(runs_with) && !known {
             variants.push(Variant {
                 name,
                 backend: row.backend,
-                abi: Abi::Torch,
                 bundle: row.bundle,
-                row: Some(row.clone()),
-                header_families: BTreeSet::new(),
-                header_archives: BTreeMap::new(),
+                kind: VariantKind::Compiled(Box::new(Compilation {
+                    row: row.clone(),
+                    stable_abi: None,
+                    header_families: BTreeSet::new(),
+                    header_archives: BTreeMap::new(),
+                })),
             });
         }
     }
-    let compiled = matrix.variants.into_iter();
-    variants.extend(compiled.filter(|variant| variant.abi != Abi::Noarch));
+    variants.extend(compiled);
     variants
 }
 
-/// Python alone, for one backend.
-fn noarch(backend: Backend) -> Variant {
+/// The variant of Python alone for a backend.
+fn python_only(backend: Backend) -> Variant {
     Variant {
-        name: name::noarch(backend),
+        name: name::python_only(backend),
         backend,
-        abi: Abi::Noarch,
         bundle: true,
-        row: None,
-        header_families: BTreeSet::new(),
-        header_archives: BTreeMap::new(),
+        kind: VariantKind::PythonOnly,
     }
 }
 
 /// Whether a row is of the kernel's framework.
 fn is_for(kernel: &Kernel, row: &Row) -> bool {
-    match kernel.framework {
-        Framework::Torch(_) => row.torch.is_some(),
-        Framework::TvmFfi(_) => row.tvm_ffi.is_some(),
-        Framework::TorchNoarch(_) => false,
+    match (&kernel.framework, &row.release) {
+        (Framework::Torch(_), FrameworkRelease::Torch { .. }) => true,
+        (Framework::TvmFfi(_), FrameworkRelease::TvmFfi(_)) => true,
+        (Framework::Torch(_) | Framework::TvmFfi(_) | Framework::TorchNoarch(_), _) => false,
     }
 }
 
-fn abi(kernel: &Kernel, row: &Row) -> Abi {
-    let stable = kernel
-        .framework
-        .torch()
-        .and_then(|torch| torch.stable_abi.get(&row.backend));
-    match (stable, &row.tvm_ffi) {
-        (Some(version), _) => Abi::StableTorch(version.clone()),
-        (None, Some(_)) => Abi::TvmFfi,
-        (None, None) => Abi::Torch,
-    }
+/// The torch release whose stable ABI build.toml asks for on the row's backend; `None` if it asks for none.
+fn stable_abi<'a>(kernel: &'a Kernel, row: &Row) -> Option<&'a Version> {
+    kernel.framework.torch()?.stable_abi.get(&row.backend)
 }

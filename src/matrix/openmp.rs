@@ -38,10 +38,10 @@ pub(super) fn exclusion(kernel: &Kernel, row: &Row) -> Option<Why> {
         .iter()
         .map(ToString::to_string)
         .collect::<String>();
-    let by_clang = row.toolchain.contains_key("clang");
+    let by_clang = row.toolchain.clang.is_some();
     let [cxx, device] = asking(kernel, row);
     let (key, reason) = match row.backend {
-        _ if row.tvm_ffi.is_some() => (cxx.or(device)?, TVM_FFI.to_owned()),
+        _ if row.torch().is_none() => (cxx.or(device)?, TVM_FFI.to_owned()),
         Backend::Cuda if by_clang => (
             device?,
             format!("clang, which compiles CUDA {toolkit}, {CLANG}"),

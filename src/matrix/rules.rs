@@ -2,13 +2,18 @@
 
 use super::header_library::{HeaderLibrary, header_libraries};
 use super::table::{Row, Table};
-use super::{Abi, Why, clang, openmp, table};
+use super::{Why, clang, openmp, table};
 use crate::kernel::capability::Feature;
 use crate::kernel::{Backend, Capability, Kernel, Section, SectionBackend, Target};
 use crate::version::Version;
 
 /// The first rule that leaves out a row.
-pub(super) fn exclusion(kernel: &Kernel, table: &Table, row: &Row, abi: &Abi) -> Option<Why> {
+pub(super) fn exclusion(
+    kernel: &Kernel,
+    table: &Table,
+    row: &Row,
+    stable_abi: Option<&Version>,
+) -> Option<Why> {
     if !kernel.backends.contains(&row.backend) {
         return Some(Why::Backend(row.backend));
     }
@@ -17,11 +22,11 @@ pub(super) fn exclusion(kernel: &Kernel, table: &Table, row: &Row, abi: &Abi) ->
         .or_else(|| outside_of_cuda(kernel, table, row))
         .or_else(|| outside_of_rocm(kernel, table, row))
         .or_else(|| openmp::exclusion(kernel, row))
-        .or_else(|| served_by_another(kernel, table, row, abi))
+        .or_else(|| served_by_another(kernel, table, row, stable_abi))
 }
 
 fn outside_of_torch(kernel: &Kernel, row: &Row) -> Option<Why> {
-    let (torch, bounds) = (row.torch.as_ref()?, &kernel.framework.torch()?.bounds);
+    let (torch, bounds) = (row.torch()?, &kernel.framework.torch()?.bounds);
     if bounds.contains(torch) {
         return None;
     }
@@ -100,7 +105,7 @@ fn nothing_to_compile(
 }
 
 fn flags_without_meaning(section: &Section, row: &Row, cuda: &Version) -> Option<Why> {
-    row.toolchain.get("clang")?;
+    row.toolchain.clang.as_ref()?;
     let SectionBackend::Cuda { flags, .. } = &section.backend else {
         return None;
     };
@@ -121,7 +126,7 @@ fn no_grid_constants(
     row: &Row,
     cuda: &Version,
 ) -> Option<Why> {
-    let family = row.toolchain.get("clang")?;
+    let family = row.toolchain.clang.as_ref()?;
     let needs_them = |capability: &&Capability| {
         capability.feature == Feature::Architecture && table::knows(known, capability)
     };
@@ -174,11 +179,14 @@ fn cuda_section(section: &Section) -> Option<(&Section, &[Target<Capability>])> 
 
 /// One library with the stable ABI serves every torch, so it is built once per compute and system: in the first profile
 /// that can, from a bundled row if there is one, with the newest torch.
-fn served_by_another(kernel: &Kernel, table: &Table, row: &Row, abi: &Abi) -> Option<Why> {
-    let Abi::StableTorch(abi) = abi else {
-        return None;
-    };
-    let torch = row.torch.as_ref()?;
+fn served_by_another(
+    kernel: &Kernel,
+    table: &Table,
+    row: &Row,
+    stable_abi: Option<&Version>,
+) -> Option<Why> {
+    let abi = stable_abi?;
+    let torch = row.torch()?;
     if torch < abi {
         return Some(Why::OlderThanStableAbi {
             torch: torch.clone(),
@@ -190,8 +198,8 @@ fn served_by_another(kernel: &Kernel, table: &Table, row: &Row, abi: &Abi) -> Op
         (
             std::cmp::Reverse(row.profile),
             row.bundle,
-            row.torch.clone(),
-            row.cxx_abi,
+            row.torch().cloned(),
+            row.cxx_abi(),
         )
     };
     let best = table
@@ -200,11 +208,11 @@ fn served_by_another(kernel: &Kernel, table: &Table, row: &Row, abi: &Abi) -> Op
         .filter(|other| {
             let same = |row: &Row| (row.system.clone(), row.backend, row.compute.clone());
             let fits = |torch: &Version| bounds.contains(torch) && torch >= abi;
-            same(other) == same(row) && other.torch.as_ref().is_some_and(fits)
+            same(other) == same(row) && other.torch().is_some_and(fits)
         })
         .max_by_key(|other| rank(other))?;
     (rank(best) != rank(row)).then(|| Why::StableAbi {
-        built_with: best.torch.clone().unwrap_or_else(|| abi.clone()),
+        built_with: best.torch().unwrap_or(abi).clone(),
     })
 }
 

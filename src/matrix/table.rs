@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Deserializer};
+use thiserror::Error;
 
 use super::header_library::HeaderLibrary;
-use super::{Abi, CxxAbi, name};
+use super::{CxxAbi, Toolchain, name};
 use crate::kernel::{Backend, Capability, KnownDependency, RocmArch};
 use crate::version::Version;
 
@@ -29,17 +30,12 @@ impl fmt::Display for Profile {
     }
 }
 
-/// One row: a torch or tvm-ffi release for one compute and system, and the toolchains that build for it.
+/// One row: a torch or tvm-ffi release for one compute and system, and the toolchain that builds for it.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Major and minor; nothing for tvm-ffi.
-    pub torch: Option<Version>,
-    /// The C++ ABI of its torch.
-    pub cxx_abi: CxxAbi,
-    /// Major and minor; nothing for torch.
-    pub tvm_ffi: Option<Version>,
+    pub release: FrameworkRelease,
     pub backend: Backend,
-    /// Version of the compute toolkit; nothing for backends that have none (cpu, metal).
+    /// Version of the compute toolkit; `None` for backends without one (cpu, metal).
     pub compute: Option<Version>,
     /// Nix's name of the system, e.g. `x86_64-linux`.
     pub system: String,
@@ -48,26 +44,53 @@ pub struct Row {
     pub bundle: bool,
     /// A key of `policy`.
     pub policy: String,
-    /// Names of toolchains, by role: families of pins (nix/pins/<system>).
-    pub toolchain: BTreeMap<&'static str, String>,
+    pub toolchain: Toolchain,
+}
+
+/// The release that a row's variants are compiled against. Versions are major and minor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FrameworkRelease {
+    Torch { version: Version, cxx_abi: CxxAbi },
+    TvmFfi(Version),
+}
+
+impl FrameworkRelease {
+    /// Major and minor.
+    pub fn version(&self) -> &Version {
+        match self {
+            FrameworkRelease::Torch { version, .. } | FrameworkRelease::TvmFfi(version) => version,
+        }
+    }
 }
 
 impl Row {
+    /// Major and minor of its torch; `None` for tvm-ffi.
+    pub fn torch(&self) -> Option<&Version> {
+        match &self.release {
+            FrameworkRelease::Torch { version, .. } => Some(version),
+            FrameworkRelease::TvmFfi(_) => None,
+        }
+    }
+
+    /// The C++ ABI of its torch; `None` for tvm-ffi, which takes part in none.
+    pub fn cxx_abi(&self) -> Option<CxxAbi> {
+        match &self.release {
+            FrameworkRelease::Torch { cxx_abi, .. } => Some(*cxx_abi),
+            FrameworkRelease::TvmFfi(_) => None,
+        }
+    }
+
     /// The pin families that a build with this row needs.
     pub fn families(&self) -> Vec<String> {
+        let toolchain = &self.toolchain;
         if self.system.ends_with("-darwin") {
             // Host and first programs are the machine's own (nix/toolchains/xcode.nix).
-            let frameworks = ["torch", "tvm-ffi"].into_iter();
-            let families = frameworks.filter_map(|role| self.toolchain.get(role));
-            return families.cloned().collect();
+            let frameworks = [&toolchain.torch, &toolchain.tvm_ffi];
+            return frameworks.into_iter().flatten().cloned().collect();
         }
         let mut families = vec!["seed".to_owned()];
-        families.extend(self.toolchain.values().cloned());
-        families.extend(
-            self.toolchain
-                .get("cuda")
-                .map(|cuda| format!("{cuda}-headers")),
-        );
+        families.extend(toolchain.families());
+        families.extend(toolchain.cuda.iter().map(|cuda| format!("{cuda}-headers")));
         families
     }
 }
@@ -138,14 +161,30 @@ pub struct CudaFacts {
     pub default: Vec<Capability>,
 }
 
+/// Why toolchains.toml is not a table.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum TableError {
+    #[error("no compiler of CUDA is called {0}")]
+    CudaCompiler(String),
+
+    #[error("no [host.{profile}.{system}] says what builds rows of {system}")]
+    Host { profile: Profile, system: String },
+
+    #[error("a row is of torch or of tvm-ffi, and of one only")]
+    Framework,
+
+    #[error("{0} has no compute toolkit")]
+    Compute(Backend),
+}
+
 impl std::str::FromStr for CudaCompiler {
-    type Err = String;
+    type Err = TableError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
             "nvcc" => Ok(Self::Nvcc),
             _ if text.starts_with("clang-") => Ok(Self::Clang(text.to_owned())),
-            _ => Err(format!("no compiler of CUDA is called {text}")),
+            _ => Err(TableError::CudaCompiler(text.to_owned())),
         }
     }
 }
@@ -190,9 +229,9 @@ pub struct Table {
 }
 
 impl TryFrom<Written> for Table {
-    type Error = String;
+    type Error = TableError;
 
-    fn try_from(written: Written) -> Result<Self, String> {
+    fn try_from(written: Written) -> Result<Self, TableError> {
         let rows = written.rows.into_iter();
         let rows = rows.map(|row| resolve(row, &written.host, &written.cuda));
         Ok(Self {
@@ -209,90 +248,76 @@ impl TryFrom<Written> for Table {
 /// The Python that runs build steps.
 const INTERPRETER: &str = "python-3.11-interpreter";
 
-/// Names the toolchains of a row. The rule is here and nowhere else: `torch-2.11.0`, from a vendor `torch-2.11.0-cu130`
-/// (each compute has a wheel of its own); `cuda-13.0`; host compiler and compiler of CUDA as the table says.
+/// Names the parts of a row's toolchain. The rule is here and nowhere else: `torch-2.11.0`, from a vendor
+/// `torch-2.11.0-cu130` (each compute has a wheel of its own); `cuda-13.0`; host compiler and compiler of CUDA as the table
+/// says.
 fn resolve(
     written: WrittenRow,
     hosts: &BTreeMap<Profile, BTreeMap<String, Host>>,
     toolkits: &[CudaFacts],
-) -> Result<Row, String> {
-    let (system, profile) = (&written.system, written.profile);
-    let host = hosts
-        .get(&profile)
-        .and_then(|hosts| hosts.get(system))
-        .ok_or_else(|| format!("no [host.*] says how {system} builds rows of this profile"))?;
-    let toolchain = BTreeMap::from([("host", host.host.clone())]);
-    let mut row = Row {
-        torch: written.torch.as_ref().map(minor),
-        cxx_abi: written.cxx_abi,
-        tvm_ffi: written.tvm_ffi.as_ref().map(minor),
-        backend: written.backend,
-        compute: written.compute,
-        system: system.clone(),
+) -> Result<Row, TableError> {
+    let (backend, profile) = (written.backend, written.profile);
+    let host_of = |profile| hosts.get(&profile)?.get(&written.system);
+    let host = host_of(profile).ok_or_else(|| TableError::Host {
         profile,
-        bundle: written.bundle,
-        policy: host.policy.clone(),
-        toolchain,
+        system: written.system.clone(),
+    })?;
+    let mut toolchain = Toolchain {
+        host: host.host.clone(),
+        ..Toolchain::default()
     };
-    match (&written.torch, &written.tvm_ffi) {
+    let release = match (&written.torch, &written.tvm_ffi) {
         (Some(release), None) => {
-            let family = match profile {
+            toolchain.python.clone_from(&host.python);
+            toolchain.torch = Some(match profile {
                 Profile::Registry => format!("torch-{release}"),
-                Profile::Vendor => format!("torch-{release}-{}", name::compute(&row)),
-            };
-            row.toolchain.insert("torch", family);
-            row.toolchain
-                .extend(host.python.clone().map(|python| ("python", python)));
-        }
-        (None, Some(release)) => {
-            row.toolchain
-                .insert("tvm-ffi", format!("tvm-ffi-{release}"));
-        }
-        _ => return Err("a row is of torch or of tvm-ffi, and of one only".to_owned()),
-    }
-    if let Some(compute) = &row.compute {
-        let role = match row.backend {
-            Backend::Cuda => "cuda",
-            Backend::Rocm => "rocm",
-            Backend::Xpu => "oneapi",
-            backend => return Err(format!("{backend} has no compute toolkit")),
-        };
-        row.toolchain.insert(role, format!("{role}-{compute}"));
-        let mut toolkits = toolkits.iter();
-        if role == "cuda"
-            && let Some(facts) = toolkits.find(|facts| &facts.toolkit == compute)
-            && let CudaCompiler::Clang(family) = &facts.compiler
-        {
-            row.toolchain.insert("clang", family.clone());
-            // Debian's clang runs with nothing older than Debian's libraries.
-            if let Some(debian) = hosts
-                .get(&Profile::Registry)
-                .and_then(|hosts| hosts.get(system))
-            {
-                row.toolchain.insert("host", debian.host.clone());
+                Profile::Vendor => {
+                    let compute = name::compute(backend, written.compute.as_ref());
+                    format!("torch-{release}-{compute}")
+                }
+            });
+            FrameworkRelease::Torch {
+                version: release.minor_release(),
+                cxx_abi: written.cxx_abi,
             }
         }
-        if row.backend == Backend::Rocm {
-            // hipify is written in Python.
-            row.toolchain.insert("interpreter", INTERPRETER.to_owned());
+        (None, Some(release)) => {
+            toolchain.tvm_ffi = Some(format!("tvm-ffi-{release}"));
+            FrameworkRelease::TvmFfi(release.minor_release())
         }
+        (Some(_), Some(_)) | (None, None) => return Err(TableError::Framework),
+    };
+    match (backend, &written.compute) {
+        (_, None) => {}
+        (Backend::Cuda, Some(toolkit)) => {
+            toolchain.cuda = Some(format!("cuda-{toolkit}"));
+            let facts = toolkits.iter().find(|facts| &facts.toolkit == toolkit);
+            if let Some(CudaCompiler::Clang(family)) = facts.map(|facts| &facts.compiler) {
+                toolchain.clang = Some(family.clone());
+                // Debian's clang runs with nothing older than Debian's libraries.
+                if let Some(debian) = host_of(Profile::Registry) {
+                    toolchain.host.clone_from(&debian.host);
+                }
+            }
+        }
+        (Backend::Rocm, Some(toolkit)) => {
+            toolchain.rocm = Some(format!("rocm-{toolkit}"));
+            // hipify is written in Python.
+            toolchain.interpreter = Some(INTERPRETER.to_owned());
+        }
+        (Backend::Xpu, Some(toolkit)) => toolchain.oneapi = Some(format!("oneapi-{toolkit}")),
+        (backend, Some(_)) => return Err(TableError::Compute(backend)),
     }
-    Ok(row)
-}
-
-/// Major and minor of a release.
-fn minor(release: &Version) -> Version {
-    let components: Vec<String> = release
-        .components()
-        .iter()
-        .take(2)
-        .map(u64::to_string)
-        .collect();
-    // Numbers and dots always are a version.
-    components
-        .join(".")
-        .parse()
-        .unwrap_or_else(|_| release.clone())
+    Ok(Row {
+        release,
+        backend,
+        policy: host.policy.clone(),
+        toolchain,
+        compute: written.compute,
+        system: written.system,
+        profile,
+        bundle: written.bundle,
+    })
 }
 
 /// Whether a list of architectures has one, with or without PTX.
@@ -303,7 +328,7 @@ pub fn knows(known: &[Capability], capability: &Capability) -> bool {
 impl Table {
     /// What the torch release of a row asks for; a test checks that every row has it.
     pub fn torch(&self, row: &Row) -> Option<&TorchFacts> {
-        self.torch.get(row.torch.as_ref()?.as_str())
+        self.torch.get(row.torch()?.as_str())
     }
 
     /// Limits on the symbol versions that a library of a row may need, by family.
@@ -333,32 +358,20 @@ impl Table {
     /// Every name that a variant can have: of the rows, with the C++ ABI and with each torch release's stable ABI, and of
     /// Python alone.
     pub fn names(&self) -> BTreeSet<String> {
-        let torch: BTreeSet<&Version> = self
-            .rows
-            .iter()
-            .filter_map(|row| row.torch.as_ref())
-            .collect();
-        let mut names: BTreeSet<String> = Backend::ALL.iter().copied().map(name::noarch).collect();
-        for row in &self.rows {
-            if row.tvm_ffi.is_some() {
-                names.insert(name::of(row, &Abi::TvmFfi));
-                continue;
-            }
-            names.insert(name::of(row, &Abi::Torch));
-            let stable = torch.iter().map(|abi| Abi::StableTorch((*abi).clone()));
-            names.extend(stable.map(|abi| name::of(row, &abi)));
+        let torch: BTreeSet<&Version> = self.rows.iter().filter_map(Row::torch).collect();
+        let backends = Backend::ALL.iter().copied();
+        let mut names = self.variants();
+        names.extend(backends.map(name::python_only));
+        for row in self.rows.iter().filter(|row| row.torch().is_some()) {
+            names.extend(torch.iter().map(|abi| name::compiled(row, Some(abi))));
         }
         names
     }
 
     /// The variants that its rows make, without those of a stable ABI.
     pub fn variants(&self) -> BTreeSet<String> {
-        let abi = |row: &Row| match row.tvm_ffi {
-            Some(_) => Abi::TvmFfi,
-            None => Abi::Torch,
-        };
         let rows = self.rows.iter();
-        rows.map(|row| name::of(row, &abi(row))).collect()
+        rows.map(|row| name::compiled(row, None)).collect()
     }
 
     /// Every capability that some toolkit compiles for, in order, without `+PTX`.
@@ -453,7 +466,7 @@ mod tests {
         let table = table();
         for row in &table.rows {
             assert!(
-                row.torch.is_none() || table.torch(row).is_some(),
+                row.torch().is_none() || table.torch(row).is_some(),
                 "no [torch] facts for {row:?}"
             );
             assert!(table.policy(row).is_some(), "no [policy] for {row:?}");

@@ -119,7 +119,7 @@ impl Packages {
     /// # Errors
     /// pip's, and those of its indexes.
     pub fn with(&self, added: &[PackageRequest]) -> Result<Self, PackagesError> {
-        let (python, torch) = runtime::common();
+        let runtime::RuntimeToolchain { python, torch, .. } = runtime::common();
         let names = |request: &PackageRequest| added.iter().any(|new| new.name == request.name);
         let mut requested = self.requested.clone();
         requested.retain(|request| !names(request));

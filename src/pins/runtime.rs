@@ -1,6 +1,8 @@
 //! Which pins the Python that runs a built variant needs (nix/python): for checks and shells, not for builds.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
 
 use super::{Archive, Family, PinError};
 use crate::kernel::Backend;
@@ -15,7 +17,7 @@ use crate::matrix::{Variant, table};
 pub fn archives(variant: &Variant, system: &str) -> Result<Vec<Archive>, PinError> {
     // NB: nix/python/default.nix has the same list.
     let with_triton = [Backend::Cuda, Backend::Rocm, Backend::Xpu];
-    let torch = name(variant, "torch");
+    let torch = toolchain(variant).torch;
     let path = format!("nix/pins/{system}/{torch}-nvidia.json");
     let Some(text) = library::text(&path).filter(|_| with_triton.contains(&variant.backend)) else {
         return Ok(Vec::new());
@@ -30,19 +32,33 @@ pub fn archives(variant: &Variant, system: &str) -> Result<Vec<Archive>, PinErro
         .collect())
 }
 
-/// The name of what has a role for a variant, from its row or else from nix/python/toolchain.json.
-fn name(variant: &Variant, role: &str) -> String {
-    let own = variant.row.as_ref().and_then(|row| row.toolchain.get(role));
-    own.cloned()
-        .or_else(|| roles().remove(role))
-        .unwrap_or_default()
+/// The toolchain of the Python that runs a variant: its row's, or else that of nix/python/toolchain.json.
+fn toolchain(variant: &Variant) -> RuntimeToolchain {
+    let common = common();
+    match variant.row().map(|row| &row.toolchain) {
+        Some(own) => RuntimeToolchain {
+            host: own.host.clone(),
+            python: own.python.clone().unwrap_or(common.python),
+            torch: own.torch.clone().unwrap_or(common.torch),
+        },
+        None => common,
+    }
 }
 
-/// The names of the Python and the torch of variants without toolchains of their own, from nix/python/toolchain.json.
-pub fn common() -> (String, String) {
-    let mut roles = roles();
-    let mut name = |role: &str| roles.remove(role).unwrap_or_default();
-    (name("python"), name("torch"))
+/// Names of the parts that Python and torch are made of when they run a variant.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuntimeToolchain {
+    pub host: String,
+    pub python: String,
+    pub torch: String,
+}
+
+/// The toolchain of nix/python/toolchain.json, which variants of Python alone run with.
+pub fn common() -> RuntimeToolchain {
+    library::text("nix/python/toolchain.json")
+        .and_then(|text| serde_json::from_str(&text).ok())
+        .unwrap_or_default()
 }
 
 /// The systems that have a pinned Python of a name such as `python-3.11`, with what every kernel needs.
@@ -54,19 +70,17 @@ pub fn systems(python: &str) -> BTreeSet<String> {
     systems.filter(pinned).collect()
 }
 
-fn roles() -> BTreeMap<String, String> {
-    library::text("nix/python/toolchain.json")
-        .and_then(|text| serde_json::from_str(&text).ok())
-        .unwrap_or_default()
-}
-
 /// The families of a variant's Python, as far as they are pinned for `system`; those for a GPU only if it is to run on
 /// one. A variant without toolchains of its own takes those of nix/python/toolchain.json.
 pub fn families(variant: &Variant, system: &str, gpu: bool) -> Vec<String> {
     // NB: nix/python/default.nix has the same rule.
-    let (python, torch) = (name(variant, "python"), name(variant, "torch"));
+    let RuntimeToolchain {
+        host,
+        python,
+        torch,
+    } = toolchain(variant);
     let mut families = vec![
-        name(variant, "host"),
+        host,
         format!("{python}-runtime"),
         format!("{python}-packages"),
         format!("{torch}-runtime"),

@@ -1,12 +1,12 @@
 //! Compiler flags per driver: those that a Release build of the reference's generated CMake project passes, in its
 //! order. The folders of the toolchain are not among them; only Nix knows where those lie.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::{DeviceArch, Driver};
 use crate::kernel::{Backend, Capability, Kernel, Language};
 use crate::matrix::clang;
-use crate::matrix::{Abi, Matrix, Row, Table, Variant};
+use crate::matrix::{Compilation, CxxAbi, Matrix, Row, Table, Variant};
 use crate::version::Version;
 
 /// What torch's own CMake files tell nvcc, mostly about warnings of its headers.
@@ -58,12 +58,9 @@ impl Asked {
     /// By neither: nothing, so that an object serves every framework's release. Its C++ standard is the oldest of those
     /// that are built with the same compilers, which the author's code has to make do with anyway.
     pub fn by_nobody(row: &Row, matrix: &Matrix, table: &Table) -> Self {
-        let compilers = |row: &Row| (row.system.clone(), without_framework(&row.toolchain));
+        let compilers = |row: &Row| (row.system.clone(), row.toolchain.without_framework());
         let own = compilers(row);
-        let rows = matrix
-            .variants
-            .iter()
-            .filter_map(|variant| variant.row.as_ref());
+        let rows = matrix.variants.iter().filter_map(Variant::row);
         let same = rows.filter(|other| compilers(other) == own);
         let standards = same.map(|other| Self::by_framework(other, table).cxx);
         Self {
@@ -71,15 +68,6 @@ impl Asked {
             defines: Vec::new(),
         }
     }
-}
-
-/// The toolchains that are left to units without headers of a framework.
-pub fn without_framework(
-    toolchain: &BTreeMap<&'static str, String>,
-) -> BTreeMap<&'static str, String> {
-    let mut toolchain = toolchain.clone();
-    toolchain.retain(|role, _| !["python", "torch", "tvm-ffi"].contains(role));
-    toolchain
 }
 
 /// Names of the macros that only files with headers of a framework get. Others may ask for them, too.
@@ -126,8 +114,8 @@ pub const SYCL: [&str; 8] = [
 ];
 
 /// g++'s flags, before the user's own.
-pub fn cxx(variant: &Variant, row: &Row, asked: &Asked) -> Vec<String> {
-    let mut flags = cxx_defines(variant, row, asked);
+pub fn cxx(compilation: &Compilation, asked: &Asked) -> Vec<String> {
+    let mut flags = cxx_defines(compilation, asked);
     flags.extend(["-O3", "-DNDEBUG"].map(str::to_owned));
     flags.push(format!("-std=gnu++{}", asked.cxx));
     flags.extend(["-fPIC", "-fno-gnu-unique"].map(str::to_owned));
@@ -135,22 +123,23 @@ pub fn cxx(variant: &Variant, row: &Row, asked: &Asked) -> Vec<String> {
 }
 
 /// gcc's flags for C sources.
-pub fn c(variant: &Variant, row: &Row, asked: &Asked) -> Vec<String> {
-    let mut flags = defines(variant, row, asked);
+pub fn c(compilation: &Compilation, asked: &Asked) -> Vec<String> {
+    let mut flags = defines(compilation, asked);
     flags.extend(["-O3", "-DNDEBUG", "-fPIC"].map(str::to_owned));
     flags
 }
 
 /// nvcc's flags, before the user's own.
-pub fn nvcc(variant: &Variant, row: &Row, asked: &Asked, archs: &[DeviceArch]) -> Vec<String> {
+pub fn nvcc(compilation: &Compilation, asked: &Asked, archs: &[DeviceArch]) -> Vec<String> {
+    let row = &compilation.row;
     let mut flags = vec!["-forward-unknown-to-host-compiler".to_owned()];
-    flags.extend(cxx_defines(variant, row, asked));
-    if row.torch.is_some() {
+    flags.extend(cxx_defines(compilation, asked));
+    if row.torch().is_some() {
         flags.extend(NVCC_TORCH.map(str::to_owned));
     }
     flags.extend(["-O3", "-DNDEBUG", "-Xcompiler=-fPIC,-fno-gnu-unique"].map(str::to_owned));
     flags.push(format!("-std=c++{}", asked.cxx));
-    if row.torch.is_some() {
+    if row.torch().is_some() {
         flags.push("-DENABLE_FP8".to_owned());
     }
     flags.extend(architectures(Driver::Nvcc, archs));
@@ -158,15 +147,16 @@ pub fn nvcc(variant: &Variant, row: &Row, asked: &Asked, archs: &[DeviceArch]) -
 }
 
 /// clang's flags for CUDA sources, before the user's own: what nvcc's mean to it.
-pub fn clang(variant: &Variant, row: &Row, asked: &Asked, archs: &[DeviceArch]) -> Vec<String> {
-    let mut flags = cxx_defines(variant, row, asked);
-    if row.torch.is_some() {
+pub fn clang(compilation: &Compilation, asked: &Asked, archs: &[DeviceArch]) -> Vec<String> {
+    let row = &compilation.row;
+    let mut flags = cxx_defines(compilation, asked);
+    if row.torch().is_some() {
         flags.extend(["-DONNX_NAMESPACE=onnx_c2", "-DENABLE_FP8"].map(str::to_owned));
     }
     flags.extend(CLANG.map(str::to_owned));
     flags.extend(nvcc_version(row));
-    let family = row.toolchain.get("clang");
-    if family.is_some_and(|family| clang::knows_grid_constants(family)) {
+    let family = row.toolchain.clang.as_deref();
+    if family.is_some_and(clang::knows_grid_constants) {
         // NB: CUTLASS takes clang for one that does not know them. Its kernels for sm_90 then read copies of descriptors,
         // which fails when they run.
         flags.push("-DCUTLASS_GRID_CONSTANT=__grid_constant__".to_owned());
@@ -179,9 +169,13 @@ pub fn clang(variant: &Variant, row: &Row, asked: &Asked, archs: &[DeviceArch]) 
 
 /// The macros that hold nvcc's version, which is the toolkit's: authors, and CUTLASS, ask them what the toolkit can do.
 fn nvcc_version(row: &Row) -> impl Iterator<Item = String> {
-    let components = row.compute.iter().flat_map(|toolkit| toolkit.components());
-    let names = ["MAJOR", "MINOR"].into_iter().zip(components);
-    names.map(|(name, number)| format!("-D__CUDACC_VER_{name}__={number}"))
+    let versions = row.compute.iter().map(Version::major_minor);
+    versions.flat_map(|(major, minor)| {
+        [
+            format!("-D__CUDACC_VER_MAJOR__={major}"),
+            format!("-D__CUDACC_VER_MINOR__={minor}"),
+        ]
+    })
 }
 
 fn architectures(driver: Driver, archs: &[DeviceArch]) -> impl Iterator<Item = String> {
@@ -216,9 +210,10 @@ pub fn capabilities(archs: &[DeviceArch]) -> impl Iterator<Item = &Capability> {
 }
 
 /// The flags of ROCm's clang, before the user's own.
-pub fn hip(variant: &Variant, row: &Row, asked: &Asked, archs: &[DeviceArch]) -> Vec<String> {
-    let mut flags = cxx_defines(variant, row, asked);
-    if row.torch.is_some() {
+pub fn hip(compilation: &Compilation, asked: &Asked, archs: &[DeviceArch]) -> Vec<String> {
+    let row = &compilation.row;
+    let mut flags = cxx_defines(compilation, asked);
+    if row.torch().is_some() {
         flags.push("-DENABLE_FP8".to_owned());
     }
     flags.extend(optimized(asked));
@@ -227,23 +222,23 @@ pub fn hip(variant: &Variant, row: &Row, asked: &Asked, archs: &[DeviceArch]) ->
 }
 
 /// icpx's flags, before the user's own; [`SYCL`] makes them those of device code.
-pub fn icpx(variant: &Variant, row: &Row, asked: &Asked) -> Vec<String> {
-    let mut flags = cxx_defines(variant, row, asked);
+pub fn icpx(compilation: &Compilation, asked: &Asked) -> Vec<String> {
+    let mut flags = cxx_defines(compilation, asked);
     flags.extend(optimized(asked));
     flags
 }
 
 /// The flags of Xcode's clang, before the user's own.
 pub fn apple(
-    variant: &Variant,
-    row: &Row,
+    compilation: &Compilation,
     asked: &Asked,
     driver: Driver,
     kernel: &Kernel,
 ) -> Vec<String> {
+    let row = &compilation.row;
     let mut flags = match driver {
-        Driver::AppleClangxx => icpx(variant, row, asked),
-        _ => c(variant, row, asked),
+        Driver::AppleClangxx => icpx(compilation, asked),
+        _ => c(compilation, asked),
     };
     let metal = row.backend == Backend::Metal;
     let mut sections = kernel.sections.iter().filter(|_| metal);
@@ -316,15 +311,18 @@ fn optimized(asked: &Asked) -> Vec<String> {
 /// The macros that every C++ file gets.
 /// NB: those without headers of torch, too. A library is of one C++ ABI, or the binding does not find functions of its
 /// own that take a std::string.
-fn cxx_defines(variant: &Variant, row: &Row, asked: &Asked) -> Vec<String> {
-    let mut flags = defines(variant, row, asked);
-    flags.extend(row.cxx_abi.define().map(|define| format!("-D{define}")));
+fn cxx_defines(compilation: &Compilation, asked: &Asked) -> Vec<String> {
+    let row = &compilation.row;
+    let mut flags = defines(compilation, asked);
+    let define = row.cxx_abi().and_then(CxxAbi::define);
+    flags.extend(define.map(|define| format!("-D{define}")));
     flags
 }
 
-fn defines(variant: &Variant, row: &Row, asked: &Asked) -> Vec<String> {
+fn defines(compilation: &Compilation, asked: &Asked) -> Vec<String> {
+    let row = &compilation.row;
     let mut names = asked.defines.clone();
-    if row.torch.is_some() {
+    if row.torch().is_some() {
         match row.backend {
             Backend::Cuda => {
                 names.push("USE_CUDA=1".to_owned());
@@ -333,8 +331,8 @@ fn defines(variant: &Variant, row: &Row, asked: &Asked) -> Vec<String> {
                 names.push("USE_ROCM=1".to_owned());
                 names.extend(HIP_DEFINES.map(str::to_owned));
                 names.extend(row.compute.as_ref().map(|toolkit| {
-                    let at = |index: usize| toolkit.components().get(index).copied().unwrap_or(0);
-                    format!("TORCH_HIP_VERSION={}", at(0) * 100 + at(1))
+                    let (major, minor) = toolkit.major_minor();
+                    format!("TORCH_HIP_VERSION={}", major * 100 + minor)
                 }));
             }
             Backend::Xpu => names.push("USE_XPU".to_owned()),
@@ -342,7 +340,7 @@ fn defines(variant: &Variant, row: &Row, asked: &Asked) -> Vec<String> {
         }
     }
     names.push(format!("{}_KERNEL", row.backend.as_str().to_uppercase()));
-    if let Abi::StableTorch(abi) = &variant.abi {
+    if let Some(abi) = &compilation.stable_abi {
         names.push(format!("TORCH_TARGET_VERSION={}", target_version(abi)));
     }
     names.sort();
@@ -351,6 +349,6 @@ fn defines(variant: &Variant, row: &Row, asked: &Asked) -> Vec<String> {
 
 /// A torch release as the stable ABI's headers want it: major in the highest byte, minor in the next.
 fn target_version(version: &Version) -> String {
-    let at = |index: usize| version.components().get(index).copied().unwrap_or(0);
-    format!("0x{:016x}", at(0) << 56 | at(1) << 48)
+    let (major, minor) = version.major_minor();
+    format!("0x{:016x}", major << 56 | minor << 48)
 }

@@ -21,7 +21,10 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::kernel::{Backend, Framework, HeaderArchive, Kernel};
-use crate::matrix::{Matrix, Row, Table, Variant, header_libraries, other_releases};
+use crate::matrix::{
+    Compilation, Matrix, Row, Table, Toolchain, Variant, VariantKind, header_libraries,
+    other_releases,
+};
 use crate::problem::Problems;
 
 pub use self::device::DeviceArch;
@@ -99,7 +102,7 @@ pub struct VariantPlan {
     pub system: String,
     /// Whether it is built when nothing is asked for.
     pub bundle: bool,
-    pub toolchain: BTreeMap<&'static str, String>,
+    pub toolchain: Toolchain,
     pub id: id::Identity,
     pub components: Vec<Component>,
     pub link: Link,
@@ -185,13 +188,20 @@ pub fn plan(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Result<Plan, Pla
     let mut variants = Vec::new();
     let mut noarch = Vec::new();
     for variant in &matrix.variants {
-        match &variant.row {
-            Some(row) => {
-                let resolved =
-                    variant_plan(kernel, variant, row, matrix, table, &searches, &mut notes);
+        match &variant.kind {
+            VariantKind::Compiled(compilation) => {
+                let resolved = variant_plan(
+                    kernel,
+                    variant,
+                    compilation,
+                    matrix,
+                    table,
+                    &searches,
+                    &mut notes,
+                );
                 variants.push(resolved);
             }
-            None => noarch.push(noarch_plan(kernel, variant)),
+            VariantKind::PythonOnly => noarch.push(noarch_plan(kernel, variant)),
         }
     }
     notes.extend(other_releases(kernel, matrix, table));
@@ -226,7 +236,7 @@ pub fn plan(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Result<Plan, Pla
 /// The archives of headers that some variant needs.
 fn archives(matrix: &Matrix) -> BTreeMap<String, Archive> {
     let variants = matrix.variants.iter();
-    let archives = variants.flat_map(|variant| &variant.header_archives);
+    let archives = variants.flat_map(Variant::header_archives);
     let archive = |(name, headers): (&String, &HeaderArchive)| {
         let archive = Archive {
             file: headers.archive.file.clone(),
@@ -268,14 +278,15 @@ fn python(kernel: &Kernel) -> Python {
 fn variant_plan(
     kernel: &Kernel,
     variant: &Variant,
-    row: &Row,
+    compilation: &Compilation,
     matrix: &Matrix,
     table: &Table,
     searches: &[Search],
     notes: &mut Vec<String>,
 ) -> VariantPlan {
-    let components = units::components(kernel, variant, row, matrix, table, searches, notes);
-    let header_depends = header_depends(kernel, variant, row, table);
+    let row = &compilation.row;
+    let components = units::components(kernel, compilation, matrix, table, searches, notes);
+    let header_depends = header_depends(kernel, compilation, table);
     let mut operators = Operators::default();
     for component in &components {
         operators.merge(&component.operators);
@@ -297,11 +308,10 @@ fn variant_plan(
 /// The libraries of headers that sections of a variant name.
 fn header_depends(
     kernel: &Kernel,
-    variant: &Variant,
-    row: &Row,
+    compilation: &Compilation,
     table: &Table,
 ) -> BTreeSet<HeaderDepend> {
-    let libraries = header_libraries(kernel, table, row);
+    let libraries = header_libraries(kernel, table, &compilation.row);
     let known = libraries.filter_map(|(_, name, library)| {
         Some(HeaderDepend {
             name: name.to_string(),
@@ -309,7 +319,7 @@ fn header_depends(
             sha256: None,
         })
     });
-    let archives = variant.header_archives.iter();
+    let archives = compilation.header_archives.iter();
     let own = archives.map(|(name, headers)| HeaderDepend {
         name: name.clone(),
         version: None,
@@ -326,7 +336,7 @@ const OPENMP: [&str; 2] = ["GOMP", "OMP"];
 /// links it: no other library of the process is sure to bring one.
 fn link(row: &Row, table: &Table, components: &[Component]) -> Link {
     let darwin = row.system.ends_with("-darwin");
-    let (framework, toolkit) = match (row.torch.is_some(), row.backend) {
+    let (framework, toolkit) = match (row.torch().is_some(), row.backend) {
         (true, Backend::Cuda) => (
             &["c10", "torch_cpu", "c10_cuda", "torch_cuda"][..],
             "cudart",
@@ -339,15 +349,13 @@ fn link(row: &Row, table: &Table, components: &[Component]) -> Link {
         (true, Backend::Xpu) => (&["c10", "torch_cpu", "c10_xpu", "torch_xpu"][..], ""),
         (true, _) => (&["c10", "torch_cpu"][..], ""),
         // NVIDIA's wheels of CUDA 12 have the shared runtime alone, which torch or JAX for CUDA 12 brings.
-        (false, Backend::Cuda) if row.toolchain.contains_key("clang") => {
-            (&["tvm_ffi"][..], "cudart")
-        }
+        (false, Backend::Cuda) if row.toolchain.clang.is_some() => (&["tvm_ffi"][..], "cudart"),
         (false, Backend::Cuda) => (&["tvm_ffi"][..], "cudart_static"),
         (false, Backend::Rocm) => (&["tvm_ffi"][..], "amdhip64"),
         (false, _) => (&["tvm_ffi"][..], ""),
     };
     let mut libraries: Vec<String> = framework.iter().map(|name| format!("-l{name}")).collect();
-    if row.torch.is_some() && !darwin {
+    if row.torch().is_some() && !darwin {
         // NB: stubs stand for torch's libraries, so that the linker cannot see which of them are needed.
         libraries.insert(0, "-Wl,--no-as-needed".to_owned());
         libraries.push("-Wl,--as-needed".to_owned());
@@ -362,7 +370,7 @@ fn link(row: &Row, table: &Table, components: &[Component]) -> Link {
     Link {
         archs,
         more_archs,
-        extension: match (row.torch.is_some(), darwin) {
+        extension: match (row.torch().is_some(), darwin) {
             (true, _) => "abi3.so",
             (false, false) => "so",
             (false, true) => "dylib",

@@ -134,7 +134,7 @@ fn wanted<'a>(kernel: &'a Kernel, matrix: &Matrix) -> Vec<Wanted<'a>> {
     let compiled: BTreeSet<_> = matrix
         .variants
         .iter()
-        .filter(|variant| variant.row.is_some())
+        .filter(|variant| variant.row().is_some())
         .map(|variant| variant.backend)
         .collect();
     if compiled.is_empty() {

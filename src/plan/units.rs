@@ -7,14 +7,13 @@ use indexmap::IndexSet;
 use serde::Serialize;
 
 use super::device::DeviceArch;
-use super::flags::{Asked, without_framework};
+use super::flags::Asked;
 use super::operators::Operators;
 use super::search::{Search, folders};
 use super::split::{self, Split};
 use super::{Namespace, VariantPlan, device, flags};
 use crate::kernel::{Backend, Dependency, Kernel, Language, Section, SectionBackend};
-use crate::matrix::{Matrix, Row, Table, Variant};
-use crate::matrix::{clang, openmp};
+use crate::matrix::{Compilation, Matrix, Row, Table, Toolchain, clang, openmp};
 
 /// Units that search the same folders for headers.
 #[derive(Clone, Debug, Serialize)]
@@ -49,7 +48,7 @@ pub struct Component {
 pub struct Objects {
     pub system: String,
     /// What compiles them, by role.
-    pub toolchain: BTreeMap<&'static str, String>,
+    pub toolchain: Toolchain,
     /// Folders searched for headers, in order.
     pub include: Vec<String>,
     pub units: UnitGroup,
@@ -60,7 +59,7 @@ pub(super) fn share(variants: &mut [VariantPlan]) -> Vec<Objects> {
     let mut objects: Vec<Objects> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
     for variant in variants {
-        let toolchain = without_framework(&variant.toolchain);
+        let toolchain = variant.toolchain.without_framework();
         for component in &mut variant.components {
             let (shared, own) = std::mem::take(&mut component.units)
                 .into_iter()
@@ -153,7 +152,7 @@ impl Driver {
             Language::ObjectiveCxx => Driver::AppleClangxx,
             Language::Hip => Driver::Hip,
             Language::Cuda if row.backend == Backend::Rocm => Driver::Hip,
-            Language::Cuda if row.toolchain.contains_key("clang") => Driver::Clang,
+            Language::Cuda if row.toolchain.clang.is_some() => Driver::Clang,
             Language::Cuda => Driver::Nvcc,
             Language::C | Language::Cxx => match (Self::linker(row), language) {
                 (Driver::AppleClangxx, Language::C) => Driver::AppleClang,
@@ -178,17 +177,16 @@ impl Driver {
 
 pub(super) fn components(
     kernel: &Kernel,
-    variant: &Variant,
-    row: &Row,
+    compilation: &Compilation,
     matrix: &Matrix,
     table: &Table,
     searches: &[Search],
     notes: &mut Vec<String>,
 ) -> Vec<Component> {
+    let row = &compilation.row;
     let context = Context {
         kernel,
-        variant,
-        row,
+        compilation,
         with_framework: Asked::by_framework(row, table),
         without: Asked::by_nobody(row, matrix, table),
         searches,
@@ -197,7 +195,7 @@ pub(super) fn components(
     let active: Vec<_> = kernel
         .sections
         .iter()
-        .filter(|section| section.backend.backend() == variant.backend)
+        .filter(|section| section.backend.backend() == row.backend)
         .collect();
 
     // A binding may hold device code of its own: it gets what the sections get.
@@ -229,8 +227,8 @@ pub(super) fn components(
         kernel.framework.units(),
         &Own {
             cxx: kernel.framework.cxx_flags(),
-            header_families: variant.header_families.iter().cloned().collect(),
-            header_archives: variant.header_archives.keys().cloned().collect(),
+            header_families: compilation.header_families.iter().cloned().collect(),
+            header_archives: compilation.header_archives.keys().cloned().collect(),
             ..Own::default()
         },
         all.into_iter().collect(),
@@ -255,8 +253,7 @@ pub(super) fn components(
 
 struct Context<'a> {
     kernel: &'a Kernel,
-    variant: &'a Variant,
-    row: &'a Row,
+    compilation: &'a Compilation,
     with_framework: Asked,
     without: Asked,
     searches: &'a [Search],
@@ -309,7 +306,7 @@ impl Context<'_> {
             if let Some(reach) = reach {
                 operators.merge(&reach.operators);
             }
-            let driver = Driver::of(self.row, language);
+            let driver = Driver::of(&self.compilation.row, language);
             // torch brings what translates CUDA sources.
             let translated = driver == Driver::Hip && language == Language::Cuda;
             // Nobody has read the headers of an archive: they may include the framework's.
@@ -379,10 +376,13 @@ impl Context<'_> {
     /// CMake project lets every file of the kernel include both.
     fn header_families(&self, section: &Section, table: &Table) -> Vec<String> {
         let named = section.depends.iter().filter_map(|name| match name {
-            Dependency::Known(known) => table.header_library(*known, self.row)?.family().ok(),
+            Dependency::Known(known) => table
+                .header_library(*known, &self.compilation.row)?
+                .family()
+                .ok(),
             Dependency::Own(_) => None,
         });
-        own_first(named, self.variant.header_families.iter())
+        own_first(named, self.compilation.header_families.iter())
     }
 
     /// The archives of headers that a section names, then those of other sections of the backend.
@@ -391,15 +391,16 @@ impl Context<'_> {
             Dependency::Known(_) => None,
             Dependency::Own(name) => Some(name.as_str()),
         });
-        own_first(named, self.variant.header_archives.keys())
+        own_first(named, self.compilation.header_archives.keys())
     }
 
     /// A section's flags for its device code, as the compiler of the variant takes them. The matrix leaves out variants
     /// whose compiler has nothing for one of them.
     fn device_flags(&self, section: &Section, notes: &mut Vec<String>) -> Vec<String> {
         let flags = section.backend.flags();
-        let clang = self.row.toolchain.contains_key("clang");
-        let Some(toolkit) = self.row.compute.as_ref().filter(|_| clang) else {
+        let row = &self.compilation.row;
+        let by_clang = row.toolchain.clang.is_some();
+        let Some(toolkit) = row.compute.as_ref().filter(|_| by_clang) else {
             return flags.to_vec();
         };
         let translated = clang::translate(flags);
@@ -421,21 +422,21 @@ impl Context<'_> {
         own: &Own<'_>,
         archs: &[DeviceArch],
     ) -> Vec<String> {
-        let (variant, row) = (self.variant, self.row);
+        let compilation = self.compilation;
         let asked = if framework {
             &self.with_framework
         } else {
             &self.without
         };
         let mut flags = match driver {
-            Driver::Gcc | Driver::Icx => flags::c(variant, row, asked),
-            Driver::Gxx => flags::cxx(variant, row, asked),
-            Driver::Nvcc => flags::nvcc(variant, row, asked, archs),
-            Driver::Clang => flags::clang(variant, row, asked, archs),
-            Driver::Hip => flags::hip(variant, row, asked, archs),
-            Driver::Icpx => flags::icpx(variant, row, asked),
+            Driver::Gcc | Driver::Icx => flags::c(compilation, asked),
+            Driver::Gxx => flags::cxx(compilation, asked),
+            Driver::Nvcc => flags::nvcc(compilation, asked, archs),
+            Driver::Clang => flags::clang(compilation, asked, archs),
+            Driver::Hip => flags::hip(compilation, asked, archs),
+            Driver::Icpx => flags::icpx(compilation, asked),
             Driver::AppleClang | Driver::AppleClangxx => {
-                flags::apple(variant, row, asked, driver, self.kernel)
+                flags::apple(compilation, asked, driver, self.kernel)
             }
             Driver::Metal => flags::metal(),
         };

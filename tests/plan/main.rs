@@ -37,11 +37,8 @@ src = ["torch-ext/binding.cpp"]
 fn some(kernel: &Kernel) -> Matrix {
     let mut matrix = matrix(kernel, table());
     matrix.variants.retain(|variant| {
-        variant.row.as_ref().is_none_or(|row| {
-            let release = row
-                .torch
-                .as_ref()
-                .is_none_or(|torch| torch.as_str() == "2.11");
+        variant.row().is_none_or(|row| {
+            let release = row.torch().is_none_or(|torch| torch.as_str() == "2.11");
             let compute = row
                 .compute
                 .as_ref()
@@ -388,10 +385,7 @@ fn toolkits_that_compile_nothing_of_a_section_are_left_out() {
     );
     let kernel = sample.kernel();
     let matrix = matrix(&kernel, table());
-    let toolkits = matrix
-        .variants
-        .iter()
-        .filter_map(|variant| variant.row.as_ref());
+    let toolkits = matrix.variants.iter().filter_map(|variant| variant.row());
     let mut toolkits = toolkits.filter_map(|row| row.compute.as_ref());
     assert!(toolkits.all(|toolkit| !toolkit.as_str().starts_with("13.")));
     insta::assert_snapshot!("no-capability", matrix.reasons().join("\n"));

@@ -65,7 +65,7 @@ fn openmp_reaches_compilers_and_the_link() {
         let kernel = sample.kernel();
         let mut matrix = matrix(&kernel, table());
         matrix.variants.retain(|variant| {
-            let row = variant.row.as_ref();
+            let row = variant.row();
             row.is_some_and(|row| row.system == system)
         });
         matrix.variants.truncate(1);
@@ -437,7 +437,7 @@ fn clang_gets_flags_of_its_own() {
     matrix.variants.retain(|variant| variant.name == name);
     let plan = plan(&kernel, &matrix, table()).expect("a plan");
     let variant = &whole(&plan, &plan.variants[0]);
-    assert_eq!(variant.toolchain["clang"], "clang-19");
+    assert_eq!(variant.toolchain.clang.as_deref(), Some("clang-19"));
     let drivers = groups(variant, "gpu").iter().map(|group| group.driver);
     assert_eq!(drivers.collect::<Vec<_>>(), [Driver::Gxx, Driver::Clang]);
     insta::assert_snapshot!(groups(variant, "gpu")[1].flags.join("\n"));
