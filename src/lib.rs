@@ -14,6 +14,7 @@ pub mod nix;
 pub mod pins;
 pub mod plan;
 pub mod problem;
+pub mod scan;
 pub mod steps;
 pub mod version;
 

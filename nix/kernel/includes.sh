@@ -1,6 +1,6 @@
 # Sourced where sources are compiled: do the files still include what they did when build.nix was generated? Otherwise one
 # that is missing here would be searched for further on, and another of its name be found.
-# $digests: of the source and of $headers; for a tree of them, $headerDigests has lines of `<digest> <path>`. src/plan/includes.rs
+# $digests: of the source and of $headers; for a tree of them, $headerDigests has lines of `<digest> <path>`. src/scan/includes.rs
 # makes them of the same lines.
 files=("./$source" "${headers[@]/#/./}")
 recorded=("${digests[@]}")

@@ -35,8 +35,8 @@ use crate::nix::NixError;
 use crate::pins::PinError;
 use crate::pins::packages::PackagesError;
 use crate::pins::refresh::{RefreshError, Request};
-use crate::plan::PlanError;
 use crate::problem::{Problems, RenderOptions};
+use crate::scan::ScanError;
 
 /// Why a command ended without doing what was asked.
 #[derive(Debug, Diagnostic, Error)]
@@ -46,7 +46,7 @@ pub enum CommandError {
 
     #[error(transparent)]
     #[diagnostic(transparent)]
-    Plan(#[from] PlanError),
+    Scan(#[from] ScanError),
 
     #[error(transparent)]
     #[diagnostic(transparent)]
@@ -213,8 +213,8 @@ impl CommandError {
             CommandError::Packages(error) => error.exit_code(),
             // The reader had enough (`kernel-builder completions bash | head`).
             CommandError::Io { source, .. } if source.kind() == ErrorKind::BrokenPipe => 0,
-            CommandError::Plan(PlanError::Read { .. }) => 3,
-            CommandError::Plan(_) => 1,
+            CommandError::Scan(ScanError::Read { .. }) => 3,
+            CommandError::Scan(_) => 1,
             CommandError::NoVariants { is_limited, .. } => {
                 if *is_limited {
                     1

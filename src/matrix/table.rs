@@ -125,6 +125,9 @@ struct Host {
     policy: String,
 }
 
+/// The macro, with its value, that files with headers of Python get: bindings use the stable ABI of Python 3 alone.
+pub const PYTHON_DEFINE: &str = "Py_LIMITED_API=3";
+
 /// What a torch release asks of those who compile against it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -329,6 +332,15 @@ impl Table {
     /// What the torch release of a row asks for; a test checks that every row has it.
     pub fn torch(&self, row: &Row) -> Option<&TorchFacts> {
         self.torch.get(row.torch()?.as_str())
+    }
+
+    /// Names of the macros that only files with headers of torch or Python get. Other files may have these names, too.
+    pub fn framework_macros(&self) -> BTreeSet<&str> {
+        let facts = self.torch.values();
+        let defines = facts.flat_map(|facts| facts.defines.iter().chain(&facts.cuda_defines));
+        let name = |define| str::split(define, '=').next().unwrap_or(define);
+        let defines = defines.map(String::as_str).chain([PYTHON_DEFINE]);
+        defines.map(name).collect()
     }
 
     /// Limits on the symbol versions that a library of a row may need, by family.

@@ -1,11 +1,10 @@
 //! Compiler flags per driver: those that a Release build of the reference's generated CMake project passes, in its
 //! order. The folders of the toolchain are not among them; only Nix knows where those lie.
 
-use std::collections::BTreeSet;
-
 use super::{DeviceArch, Driver};
 use crate::kernel::{Backend, Capability, Kernel, Language};
 use crate::matrix::clang;
+use crate::matrix::table::PYTHON_DEFINE;
 use crate::matrix::{Compilation, CxxAbi, Matrix, Row, Table, Variant};
 use crate::version::Version;
 
@@ -22,9 +21,6 @@ const NVCC_TORCH: [&str; 5] = [
 
 /// The C++ standard that tvm-ffi's headers need (its CMake target asks for it).
 const TVM_FFI_CXX: u32 = 17;
-
-/// What those of Python get.
-const PYTHON: &str = "Py_LIMITED_API=3";
 
 /// What headers ask of the files that include them.
 #[derive(Clone, Debug)]
@@ -44,7 +40,7 @@ impl Asked {
                 defines: Vec::new(),
             };
         };
-        let mut defines = vec![PYTHON.to_owned()];
+        let mut defines = vec![PYTHON_DEFINE.to_owned()];
         defines.extend(facts.defines.iter().cloned());
         if row.backend == Backend::Cuda {
             defines.extend(facts.cuda_defines.iter().cloned());
@@ -68,17 +64,6 @@ impl Asked {
             defines: Vec::new(),
         }
     }
-}
-
-/// Names of the macros that only files with headers of a framework get. Others may ask for them, too.
-pub fn framework_macros(table: &Table) -> BTreeSet<&str> {
-    let facts = table.rows.iter().filter_map(|row| table.torch(row));
-    let names = facts.flat_map(|facts| facts.defines.iter().chain(&facts.cuda_defines));
-    names
-        .map(String::as_str)
-        .chain([PYTHON])
-        .map(|define| define.split('=').next().unwrap_or(define))
-        .collect()
 }
 
 /// What clang is told beside that. Its releases know the CUDA toolkits before them, and take a newer one for the last of these.

@@ -5,20 +5,13 @@ mod device;
 pub mod flags;
 mod headers;
 pub mod id;
-mod includes;
 mod metadata;
-mod namespace;
-mod operators;
-mod search;
 mod split;
 mod units;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use camino::Utf8PathBuf;
-use miette::Diagnostic;
 use serde::Serialize;
-use thiserror::Error;
 
 use crate::kernel::{Backend, Framework, HeaderArchive, Kernel};
 use crate::matrix::{
@@ -26,14 +19,12 @@ use crate::matrix::{
     other_releases,
 };
 use crate::problem::Problems;
+use crate::scan::{Operators, ScanError, Search, operators, search};
 
 pub use self::device::DeviceArch;
 pub use self::headers::Listing;
 use self::metadata::HeaderDepend;
 pub use self::metadata::Metadata;
-pub use self::namespace::Namespace;
-use self::operators::Operators;
-pub use self::search::{Reach, Search};
 pub use self::split::{ArchPart, Split};
 pub use self::units::{Component, Driver, Objects, UnitGroup};
 
@@ -156,33 +147,11 @@ pub struct Python {
     pub extensions: Vec<String>,
 }
 
-/// Why a checked kernel has no plan.
-#[derive(Debug, Diagnostic, Error)]
-pub enum PlanError {
-    #[error("failed to read {path}")]
-    #[diagnostic(code(plan::read), help("check the permissions of the kernel's folder"))]
-    Read {
-        path: Utf8PathBuf,
-        source: std::io::Error,
-    },
-
-    #[error("{path} is not valid UTF-8")]
-    #[diagnostic(
-        code(plan::path),
-        help("rename the file: names of files go into build.nix as text")
-    )]
-    Path { path: String },
-
-    #[error("{path} is a symbolic link, and a header is included through it")]
-    #[diagnostic(code(plan::link), help("put the files themselves there"))]
-    Link { path: Utf8PathBuf },
-}
-
 /// Resolves the variants of a matrix.
 ///
 /// # Errors
-/// `PlanError` where the files on disk or the table leave nothing to build.
-pub fn plan(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Result<Plan, PlanError> {
+/// `ScanError` where the files on disk or the table leave nothing to build.
+pub fn plan(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Result<Plan, ScanError> {
     let mut notes = Vec::new();
     let searches = search::searches(kernel, matrix, table, &mut notes)?;
     let mut variants = Vec::new();

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::{DeviceArch, Driver, flags};
+use crate::scan::search::ARCH_LIST;
 
 /// A unit in parts: a host part, and one of each architecture.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
@@ -86,19 +87,6 @@ pub(super) fn arch_list(archs: &[DeviceArch]) -> String {
         .collect();
     let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
     numbers.join(",")
-}
-
-/// What the macros begin with that tell architectures apart, [`ARCH_LIST`] among them.
-pub(super) const ARCH: &str = "__CUDA_ARCH";
-
-/// The macro that is this list.
-pub(super) const ARCH_LIST: &str = "__CUDA_ARCH_LIST__";
-
-/// Whether a header that is not the kernel's may be one that looks at the list, like `cub/cub.cuh`, or reach one. Those of
-/// C++ and of CUDA itself are in no folder, and none of them does.
-/// NB: nor is what a file includes through a macro. The build notices, and then compiles the unit whole.
-pub(super) fn is_library(name: &str) -> bool {
-    name.contains('/')
 }
 
 /// What the flags of build.toml mean for fatbinary; nothing where one of them is not known to leave each architecture as

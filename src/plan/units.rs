@@ -8,12 +8,12 @@ use serde::Serialize;
 
 use super::device::DeviceArch;
 use super::flags::Asked;
-use super::operators::Operators;
-use super::search::{Search, folders};
 use super::split::{self, Split};
-use super::{Namespace, VariantPlan, device, flags};
+use super::{VariantPlan, device, flags};
 use crate::kernel::{Backend, Dependency, Kernel, Language, Section, SectionBackend};
 use crate::matrix::{Compilation, Matrix, Row, Table, Toolchain, clang, openmp};
+use crate::scan::search::folders;
+use crate::scan::{Namespace, Operators, Search};
 
 /// Units that search the same folders for headers.
 #[derive(Clone, Debug, Serialize)]

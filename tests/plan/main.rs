@@ -14,9 +14,9 @@ use self::kernel::Sample;
 use camino::Utf8Path;
 use kernel_builder::kernel::Kernel;
 use kernel_builder::matrix::{Matrix, matrix, table};
-use kernel_builder::plan::{
-    Driver, Namespace, NoarchPlan, Plan, PlanError, UnitGroup, VariantPlan, plan,
-};
+use kernel_builder::plan::{Driver, NoarchPlan, Plan, UnitGroup, VariantPlan, plan};
+
+use kernel_builder::scan::{Namespace, ScanError};
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -49,7 +49,7 @@ fn some(kernel: &Kernel) -> Matrix {
     matrix
 }
 
-fn try_plan(sample: &Sample) -> Result<Plan, PlanError> {
+fn try_plan(sample: &Sample) -> Result<Plan, ScanError> {
     let kernel = sample.kernel();
     plan(&kernel, &some(&kernel), table())
 }

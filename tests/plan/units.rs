@@ -245,7 +245,7 @@ fn headers_that_are_links_are_refused() {
     for include in ["#include \"linked/a.h\"", "#include COMPUTED"] {
         sample.write("csrc/gpu.cu", include);
         let error = try_plan(&sample).expect_err(include);
-        assert!(matches!(error, PlanError::Link { path } if path == "csrc/linked"));
+        assert!(matches!(error, ScanError::Link { path } if path == "csrc/linked"));
     }
 }
 

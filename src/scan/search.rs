@@ -8,11 +8,10 @@ use std::rc::Rc;
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use serde::Serialize;
 
-use super::flags::framework_macros;
 use super::headers::Headers;
 use super::includes::{self, Include};
 use super::operators::{self, Operators};
-use super::{Namespace, PlanError, split};
+use super::{Namespace, ScanError};
 use crate::kernel::{Framework, Kernel};
 use crate::matrix::{Matrix, Table};
 
@@ -57,6 +56,12 @@ const SEARCH_FLAGS: [&str; 11] = [
     "@",
 ];
 
+/// The first letters of the macros that tell architectures apart, [`ARCH_LIST`] among them.
+const ARCH: &str = "__CUDA_ARCH";
+
+/// The macro that lists the architectures of a unit.
+pub const ARCH_LIST: &str = "__CUDA_ARCH_LIST__";
+
 /// The files of components that search the same folders.
 #[derive(Clone, Debug, Serialize)]
 pub struct Search {
@@ -75,7 +80,7 @@ pub struct Search {
 /// What a unit reaches, directly or not.
 #[derive(Clone, Debug)]
 pub struct Reach {
-    /// Files of the kernel, sorted.
+    /// Headers of the kernel, sorted.
     pub headers: Vec<String>,
     /// Whether a header of the framework or of Python is, or may be, among them, or what its build defines is used.
     pub framework: bool,
@@ -90,7 +95,7 @@ pub struct Reach {
 }
 
 /// The files of a component, before it is known for which variants.
-struct Wanted<'a> {
+struct ScannedComponent<'a> {
     name: String,
     include: Vec<Utf8PathBuf>,
     sources: Vec<&'a Utf8Path>,
@@ -119,8 +124,8 @@ pub fn searches(
     matrix: &Matrix,
     table: &Table,
     notes: &mut Vec<String>,
-) -> Result<Vec<Search>, PlanError> {
-    let files = Files::new(kernel, table);
+) -> Result<Vec<Search>, ScanError> {
+    let files = KernelFiles::new(kernel, table);
     let mut searches: Vec<Search> = Vec::new();
     let mut wanted = wanted(kernel, matrix);
     wanted.sort_by(|a, b| a.include.cmp(&b.include));
@@ -130,7 +135,7 @@ pub fn searches(
     Ok(searches)
 }
 
-fn wanted<'a>(kernel: &'a Kernel, matrix: &Matrix) -> Vec<Wanted<'a>> {
+fn wanted<'a>(kernel: &'a Kernel, matrix: &Matrix) -> Vec<ScannedComponent<'a>> {
     let compiled: BTreeSet<_> = matrix
         .variants
         .iter()
@@ -142,7 +147,7 @@ fn wanted<'a>(kernel: &'a Kernel, matrix: &Matrix) -> Vec<Wanted<'a>> {
     }
     let takes_part = |flag: &&String| SEARCH_FLAGS.iter().any(|known| flag.starts_with(known));
     let framework = &kernel.framework;
-    let mut wanted = vec![Wanted {
+    let mut wanted = vec![ScannedComponent {
         name: framework.name().to_owned(),
         include: folders(kernel, framework.include()),
         sources: framework.units().map(|unit| unit.0).collect(),
@@ -152,7 +157,7 @@ fn wanted<'a>(kernel: &'a Kernel, matrix: &Matrix) -> Vec<Wanted<'a>> {
     let active = active.filter(|section| compiled.contains(&section.backend.backend()));
     wanted.extend(active.map(|section| {
         let mut flags = section.cxx_flags.iter().chain(section.backend.flags());
-        Wanted {
+        ScannedComponent {
             name: format!("kernel.{}", section.written_name),
             include: folders(kernel, &section.include),
             sources: section.units().map(|unit| unit.0).collect(),
@@ -164,12 +169,12 @@ fn wanted<'a>(kernel: &'a Kernel, matrix: &Matrix) -> Vec<Wanted<'a>> {
 
 /// Of components with the same folders.
 fn search(
-    files: &Files<'_>,
-    components: &[Wanted<'_>],
+    files: &KernelFiles<'_>,
+    components: &[ScannedComponent<'_>],
     notes: &mut Vec<String>,
-) -> Result<Search, PlanError> {
+) -> Result<Search, ScanError> {
     let include = &components[0].include;
-    let mut graph = Graph::new(files, include);
+    let mut graph = IncludeGraph::new(files, include);
     for component in components {
         if let Some(flag) = component.flag {
             notes.push(format!(
@@ -220,7 +225,7 @@ fn search(
         ));
     }
     let nodes = || graph.nodes.iter();
-    let path = |node: &Node| node.path.to_string();
+    let path = |node: &IncludeNode| node.path.to_string();
     let mut binary: Vec<String> = nodes().filter(|node| node.text.binary).map(path).collect();
     binary.sort();
     let including = nodes().filter(|node| !node.includes.is_empty());
@@ -245,19 +250,19 @@ impl Search {
 }
 
 /// The files of a kernel, each read once.
-struct Files<'a> {
+struct KernelFiles<'a> {
     root: &'a Utf8Path,
     headers: Headers,
     namespace: fn(&str) -> Namespace,
     /// Whether torch may register their operators.
     torch: bool,
     macros: BTreeSet<&'a str>,
-    read: RefCell<HashMap<Utf8PathBuf, Rc<Text>>>,
+    read: RefCell<HashMap<Utf8PathBuf, Rc<FileFacts>>>,
     exist: RefCell<HashMap<Utf8PathBuf, bool>>,
 }
 
 /// What counts of a file.
-struct Text {
+struct FileFacts {
     binary: bool,
     includes: Vec<Include>,
     digest: String,
@@ -273,7 +278,7 @@ struct Text {
     arch_list: bool,
 }
 
-impl<'a> Files<'a> {
+impl<'a> KernelFiles<'a> {
     fn new(kernel: &'a Kernel, table: &'a Table) -> Self {
         Self {
             root: &kernel.root,
@@ -283,24 +288,24 @@ impl<'a> Files<'a> {
                 Framework::TvmFfi(_) => Namespace::of_tvm_ffi,
             },
             torch: kernel.framework.torch().is_some(),
-            macros: framework_macros(table),
+            macros: table.framework_macros(),
             read: RefCell::default(),
             exist: RefCell::default(),
         }
     }
 
-    fn read(&self, file: &Utf8Path) -> Result<Rc<Text>, PlanError> {
+    fn read(&self, file: &Utf8Path) -> Result<Rc<FileFacts>, ScanError> {
         if let Some(known) = self.read.borrow().get(file) {
             return Ok(known.clone());
         }
         let path = self.root.join(file);
-        let bytes = std::fs::read(&path).map_err(|source| PlanError::Read { path, source })?;
+        let bytes = std::fs::read(&path).map_err(|source| ScanError::Read { path, source })?;
         let words = String::from_utf8_lossy(&bytes);
-        let text = Rc::new(Text {
+        let text = Rc::new(FileFacts {
             binary: bytes.contains(&0),
             framework: self.macros.iter().any(|name| words.contains(name)),
-            arch: words.contains(split::ARCH),
-            arch_list: words.contains(split::ARCH_LIST),
+            arch: words.contains(ARCH),
+            arch_list: words.contains(ARCH_LIST),
             includes: includes::includes(&bytes),
             digest: includes::digest(&bytes),
             operators: match self.torch {
@@ -319,7 +324,7 @@ impl<'a> Files<'a> {
     }
 
     /// The file of the kernel that a name stands for in a folder.
-    fn find(&self, dir: &Utf8Path, name: &str) -> Result<Option<Utf8PathBuf>, PlanError> {
+    fn find(&self, dir: &Utf8Path, name: &str) -> Result<Option<Utf8PathBuf>, ScanError> {
         let Some(path) = inside(&dir.join(name)) else {
             return Ok(None);
         };
@@ -331,7 +336,7 @@ impl<'a> Files<'a> {
             // A unit gets copies of its headers: a link would point at nothing, or at the machine.
             let mut parts = path.ancestors().filter(|part| !part.as_str().is_empty());
             if let Some(link) = parts.find(|part| self.root.join(part).is_symlink()) {
-                return Err(PlanError::Link {
+                return Err(ScanError::Link {
                     path: link.to_owned(),
                 });
             }
@@ -356,10 +361,10 @@ fn inside(path: &Utf8Path) -> Option<Utf8PathBuf> {
 }
 
 /// What includes what, with some folders to search.
-struct Graph<'a> {
-    files: &'a Files<'a>,
+struct IncludeGraph<'a> {
+    files: &'a KernelFiles<'a>,
     include: &'a [Utf8PathBuf],
-    nodes: Vec<Node>,
+    nodes: Vec<IncludeNode>,
     index: HashMap<Utf8PathBuf, usize>,
     /// Sources that reach more than they say.
     opaque: BTreeSet<Utf8PathBuf>,
@@ -367,20 +372,20 @@ struct Graph<'a> {
     visible: Option<BTreeSet<Utf8PathBuf>>,
 }
 
-struct Node {
+struct IncludeNode {
     path: Utf8PathBuf,
-    text: Rc<Text>,
+    text: Rc<FileFacts>,
     includes: Vec<usize>,
     /// Whether it needs the framework itself.
     framework: bool,
-    /// Whether it includes a library of device code (`split::is_library`).
+    /// Whether it includes a library of device code (`is_library`).
     libraries: bool,
     /// Whether an include of it is not to be read.
     computed: bool,
 }
 
-impl<'a> Graph<'a> {
-    fn new(files: &'a Files<'a>, include: &'a [Utf8PathBuf]) -> Self {
+impl<'a> IncludeGraph<'a> {
+    fn new(files: &'a KernelFiles<'a>, include: &'a [Utf8PathBuf]) -> Self {
         Self {
             files,
             include,
@@ -392,7 +397,7 @@ impl<'a> Graph<'a> {
     }
 
     /// The source, then every other file that it reaches.
-    fn reached(&mut self, source: &Utf8Path) -> Result<Vec<usize>, PlanError> {
+    fn reached(&mut self, source: &Utf8Path) -> Result<Vec<usize>, ScanError> {
         let mut reached = vec![self.node(source)?];
         let mut seen = vec![false; self.nodes.len()];
         seen[reached[0]] = true;
@@ -409,7 +414,7 @@ impl<'a> Graph<'a> {
     }
 
     /// A file, after all that it reaches has become known.
-    fn node(&mut self, file: &Utf8Path) -> Result<usize, PlanError> {
+    fn node(&mut self, file: &Utf8Path) -> Result<usize, ScanError> {
         let mut waiting = Vec::new();
         let first = self.known(file, &mut waiting)?;
         while let Some(node) = waiting.pop() {
@@ -426,13 +431,13 @@ impl<'a> Graph<'a> {
         Ok(first)
     }
 
-    fn known(&mut self, file: &Utf8Path, waiting: &mut Vec<usize>) -> Result<usize, PlanError> {
+    fn known(&mut self, file: &Utf8Path, waiting: &mut Vec<usize>) -> Result<usize, ScanError> {
         if let Some(known) = self.index.get(file) {
             return Ok(*known);
         }
         let text = self.files.read(file)?;
         let new = self.nodes.len();
-        self.nodes.push(Node {
+        self.nodes.push(IncludeNode {
             path: file.to_owned(),
             text,
             includes: Vec::new(),
@@ -446,8 +451,8 @@ impl<'a> Graph<'a> {
     }
 
     /// Finds what a file includes.
-    fn resolve(&mut self, node: usize) -> Result<Vec<Utf8PathBuf>, PlanError> {
-        let Node { path, text, .. } = &self.nodes[node];
+    fn resolve(&mut self, node: usize) -> Result<Vec<Utf8PathBuf>, ScanError> {
+        let IncludeNode { path, text, .. } = &self.nodes[node];
         let mut found = Vec::new();
         let (mut framework, mut computed) = (text.framework, false);
         let mut libraries = text.arch_list;
@@ -468,7 +473,7 @@ impl<'a> Graph<'a> {
                 Some(place) => found.push(place),
                 None => {
                     framework |= is_framework(name);
-                    libraries |= split::is_library(name);
+                    libraries |= is_library(name);
                 }
             }
         }
@@ -486,7 +491,7 @@ impl<'a> Graph<'a> {
     }
 
     /// Paths of what a file includes directly, sorted.
-    fn included(&self, node: &Node) -> Vec<String> {
+    fn included(&self, node: &IncludeNode) -> Vec<String> {
         let included = node.includes.iter();
         let mut paths: Vec<String> = included
             .map(|included| self.nodes[*included].path.to_string())
@@ -500,4 +505,11 @@ impl<'a> Graph<'a> {
 fn is_framework(name: &str) -> bool {
     let first = name.split('/').next().unwrap_or_default();
     FRAMEWORKS.contains(&first) || first.starts_with("dnnl")
+}
+
+/// Whether a header that is not the kernel's may be one that looks at [`ARCH_LIST`], like `cub/cub.cuh`, or reach one. Headers
+/// of C++ and of CUDA itself are in no folder, and none of them does.
+/// NB: nor is what a file includes through a macro. The build notices, and then compiles the unit whole.
+fn is_library(name: &str) -> bool {
+    name.contains('/')
 }

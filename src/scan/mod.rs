@@ -1,0 +1,38 @@
+//! Scanning: what the text of a kernel's files says. Which files it includes, how it registers operators. Not what is
+//! compiled of them; that is the plan.
+
+pub mod headers;
+pub mod includes;
+mod namespace;
+pub mod operators;
+pub mod search;
+
+use camino::Utf8PathBuf;
+use miette::Diagnostic;
+use thiserror::Error;
+
+pub use self::namespace::Namespace;
+pub use self::operators::Operators;
+pub use self::search::{Reach, Search};
+
+/// Why the files of a kernel cannot be scanned.
+#[derive(Debug, Diagnostic, Error)]
+pub enum ScanError {
+    #[error("failed to read {path}")]
+    #[diagnostic(code(plan::read), help("check the permissions of the kernel's folder"))]
+    Read {
+        path: Utf8PathBuf,
+        source: std::io::Error,
+    },
+
+    #[error("{path} is not valid UTF-8")]
+    #[diagnostic(
+        code(plan::path),
+        help("rename the file: names of files go into build.nix as text")
+    )]
+    Path { path: String },
+
+    #[error("{path} is a symbolic link, and a header is included through it")]
+    #[diagnostic(code(plan::link), help("put the files themselves there"))]
+    Link { path: Utf8PathBuf },
+}
