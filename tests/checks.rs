@@ -1,28 +1,25 @@
 //! Checks of kernels that are Python alone, for real: each backend's variant is imported by the client, and what is wrong
 //! with a kernel fails. Nothing is compiled.
 
-#[path = "common/clone.rs"]
-mod clone;
-#[path = "common/fixture.rs"]
-mod fixture;
+mod common;
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
-use clone::{Clone, nix, run};
+use common::clone::{Clone, nix};
+use common::folder::{Folder, fixture};
+use common::program::{kernel_builder, run};
 
 /// A copy of tests/fixtures/python-only as a flake.
-fn kernel(clone: &Clone) -> tempfile::TempDir {
-    let dir = fixture::copy("python-only");
+fn kernel(clone: &Clone) -> Folder {
+    let dir = fixture("python-only");
     let flake = format!(
         "{{\n  inputs.kernel-builder.url = \"path:{}\";\n  outputs = {{ self, kernel-builder }}:\n    \
          kernel-builder.lib.genFlakeOutputs {{ inherit self; path = ./.; }};\n}}\n",
         clone.path().display()
     );
     std::fs::write(dir.path().join("flake.nix"), flake).expect("write");
-    run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
-        .arg("generate")
-        .arg(dir.path()));
+    run(kernel_builder("generate").arg(dir.path()));
     dir
 }
 

@@ -1,11 +1,16 @@
-//! Which variants a machine loads: the client's own cases (kernels 0.17.2, tests/test_variants.py) as data, and the
+//! The variants that a machine loads: the client's own cases (kernels 0.17.2, tests/test_variants.py) as data, and the
 //! client itself on every variant of the table.
 
-use std::process::Command;
+mod common;
 
-use kernel_builder::kernel::Backend;
-use kernel_builder::matrix::client::{Machine, accepted, read};
-use kernel_builder::matrix::{CxxAbi, table};
+use std::collections::BTreeSet;
+
+use common::client::{ClientMachine, accepted_names, read_name};
+use common::kernel::all_backends;
+use common::program::python;
+
+use kernel_builder::kernel::{Backend, Framework, TvmFfi};
+use kernel_builder::matrix::{self, CxxAbi, matrix};
 use kernel_builder::version::Version;
 
 /// The variants that most of the client's cases choose from.
@@ -43,7 +48,7 @@ const STABLE: [&str; 3] = [
 ];
 
 /// `<backend> [<compute>] <system> torch <version> [abi 98] [macos <version>]`
-fn machine(words: &str) -> Machine {
+fn machine(words: &str) -> ClientMachine {
     let version = |text: &str| -> Version { text.parse().expect("a version") };
     let words: Vec<&str> = words.split(' ').collect();
     let after = |word| {
@@ -53,7 +58,7 @@ fn machine(words: &str) -> Machine {
     let compute = words[1].parse().ok();
     let system = words[1 + usize::from(compute.is_some())];
     let mut backends = Backend::ALL.iter().copied();
-    Machine {
+    ClientMachine {
         system: system.to_owned(),
         backend: backends
             .find(|backend| backend.as_str() == words[0])
@@ -202,7 +207,7 @@ fn the_clients_cases() {
         ),
     ] {
         assert_eq!(
-            accepted(names, &machine(words)).first().copied(),
+            accepted_names(names, &machine(words)).first().copied(),
             best,
             "{words}"
         );
@@ -220,15 +225,49 @@ fn what_is_no_variant_is_not_read() {
         "tvm-ffi-cpu-x86_64-linux",
         "benchmarks",
     ] {
-        assert_eq!(read(name), None, "{name}");
+        assert_eq!(read_name(name), None, "{name}");
     }
+}
+
+/// The names of all variants that some kernel may have: of torch with its own ABI and with a stable one, of tvm-ffi, and of
+/// Python alone.
+fn all_names() -> BTreeSet<String> {
+    let torch = all_backends();
+    let mut tvm_ffi = torch.clone();
+    tvm_ffi.framework = Framework::TvmFfi(TvmFfi {
+        src: Vec::new(),
+        pyext: Vec::new(),
+        include: Vec::new(),
+        cxx_flags: Vec::new(),
+    });
+    let releases = matrix::table()
+        .rows
+        .iter()
+        .filter_map(|row| row.torch().cloned());
+    let stable = releases.collect::<BTreeSet<_>>().into_iter().map(|abi| {
+        let mut kernel = torch.clone();
+        let Framework::Torch(torch) = &mut kernel.framework else {
+            panic!("not a torch kernel");
+        };
+        torch.stable_abi = Backend::ALL
+            .iter()
+            .map(|backend| (*backend, abi.clone()))
+            .collect();
+        kernel
+    });
+    let mut python = torch.clone();
+    python.sections.clear();
+    python.backends = Backend::ALL.iter().copied().collect();
+    let kernels = stable.chain([torch.clone(), tvm_ffi, python]);
+    let names = kernels.flat_map(|kernel| matrix(&kernel, matrix::table()).variants);
+    names.map(|variant| variant.name).collect()
 }
 
 /// Every name that the table can give, on a machine for each of them, in the order in which the client has them.
 #[test]
 #[ignore = "needs the kernels client (KERNEL_BUILDER_TEST_VENV)"]
 fn the_client_accepts_the_same_in_the_same_order() {
-    let names = table().names();
+    let names = all_names();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut machines = Vec::new();
     for system in ["x86_64-linux", "aarch64-linux", "aarch64-darwin"] {
@@ -251,8 +290,7 @@ fn the_client_accepts_the_same_in_the_same_order() {
     }
     machines.push("metal aarch64-darwin torch 2.13 macos 26.0".to_owned());
     machines.push("metal aarch64-darwin torch 2.13 macos 15.0".to_owned());
-    let venv = std::env::var("KERNEL_BUILDER_TEST_VENV").expect("KERNEL_BUILDER_TEST_VENV");
-    let output = Command::new(format!("{venv}/bin/python"))
+    let output = python()
         .args(["tests/common/accepted.py", &names.join(" ")])
         .args(&machines)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
@@ -265,7 +303,7 @@ fn the_client_accepts_the_same_in_the_same_order() {
     );
     let theirs: Vec<Vec<String>> = serde_json::from_slice(&output.stdout).expect("JSON");
     for (words, theirs) in machines.iter().zip(&theirs) {
-        assert_eq!(&accepted(&names, &machine(words)), theirs, "{words}");
+        assert_eq!(&accepted_names(&names, &machine(words)), theirs, "{words}");
     }
     assert!(theirs.iter().any(|names| names.len() > 2), "{theirs:?}");
 }

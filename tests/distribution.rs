@@ -1,10 +1,7 @@
 //! Several machines, each a Nix store of its own here: one takes from a binary cache what another built, one lets a builder
 //! work over ssh. Each test prints what was built where. `make full-test` prepares what they need, with OpenSSH's server.
 
-#[path = "common/kernel.rs"]
-mod kernel;
-#[path = "common/run.rs"]
-mod run;
+mod common;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,8 +10,9 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
-use kernel::Sample;
-use run::{run, store};
+use common::folder::Folder;
+use common::kernel::Sample;
+use common::program::{run, store};
 use serde_json::Value;
 
 const VARIANT: &str = "torch211-cxx11-cu130-x86_64-linux";
@@ -173,28 +171,6 @@ fn configuration(more: &str) -> String {
     format!("substituters =\n{outer}\n{more}")
 }
 
-/// Stores are read-only, which stops a folder from being removed.
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().expect("a temporary folder"))
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = Command::new("chmod")
-            .args(["-R", "u+w"])
-            .arg(self.path())
-            .status();
-    }
-}
-
 /// Every file of a build, with its content.
 fn files(kernel: &Sample) -> Vec<(String, Vec<u8>)> {
     let root = kernel.path().join("build").join(VARIANT);
@@ -284,7 +260,7 @@ fn a_second_machine_takes_from_a_cache_what_the_first_one_built() {
 }
 
 /// OpenSSH's server on a port of this machine, with keys of its own.
-struct Server {
+struct SshServer {
     process: Child,
     /// NB: kept open, or the server would end when it writes.
     _log: BufReader<ChildStderr>,
@@ -292,14 +268,14 @@ struct Server {
     client: PathBuf,
 }
 
-impl Drop for Server {
+impl Drop for SshServer {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-impl Server {
+impl SshServer {
     /// Nix behind it has the settings of a test.
     fn start(dir: &Path) -> Self {
         let place = |name: &str| dir.join(name).display().to_string();
@@ -377,7 +353,7 @@ fn builder(store: &Path, features: &str) -> String {
 #[ignore = "starts sshd, builds with Nix: run by `make full-test`"]
 fn a_builder_over_ssh_compiles_and_heavy_units_go_where_big_parallel_is() {
     let dir = Folder::new();
-    let server = Server::start(dir.path());
+    let server = SshServer::start(dir.path());
     let first = Machine::first();
     // Toolchains, which the client then copies.
     run(&mut first.build(&sample(&nonce())));

@@ -1,12 +1,12 @@
 //! Runs every code block of docs/nix.md: `sh` in a kernel's folder, `nix` as its flake.nix, `ini` as nix.conf. Of
 //! docs/distribution.md, tests/distribution.rs runs the rest.
 
-#[path = "common/clone.rs"]
-mod clone;
+mod common;
 
 use std::process::Command;
 
-use clone::{Clone, run};
+use common::clone::Clone;
+use common::program::run;
 
 /// The blocks of a language, in order.
 fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {

@@ -1,11 +1,10 @@
 //! What is emitted: build.nix as golden files, strings as Nix reads them back, and how files are replaced.
 
-#[path = "common/kernel.rs"]
-mod kernel;
-#[path = "common/nix.rs"]
-mod nix;
+mod common;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use common::kernel::Sample;
+use common::nix;
 use kernel_builder::emit::{self, EmitError, Written, nix::build_nix, nix::string};
 use kernel_builder::kernel::Kernel;
 use kernel_builder::manifest::Manifest;
@@ -15,8 +14,6 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
-
-use self::kernel::Sample;
 
 /// What has a meaning to Nix somewhere in a string, or had one to a program that wrote Nix.
 const HOSTILE: &[&str] = &[

@@ -1,25 +1,17 @@
 //! Real builds: Nix, its sandbox, the pinned compilers, the real client. `make test` prepares what they need (a store of
 //! the repository's own, a virtual environment) and runs them; a bare `cargo test` leaves them out.
 
-#[path = "common/clone.rs"]
-mod clone;
+mod common;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clone::{Clone, nix, run};
+use common::clone::{Clone, nix};
+use common::program::{kernel_builder, python, run};
 use serde_json::Value;
 
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
 const CUDA: &str = "torch211-cxx11-cu130-x86_64-linux";
-
-/// The Python that has torch and the client.
-fn python() -> PathBuf {
-    let venv = std::env::var("KERNEL_BUILDER_TEST_VENV")
-        .expect("`make test` sets KERNEL_BUILDER_TEST_VENV");
-    Path::new(&venv).join("bin/python")
-}
 
 /// Names of those derivations that differ between two listings.
 fn changed(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<String> {
@@ -60,7 +52,7 @@ fn both_variants_build_load_and_are_cached() {
     assert_eq!(table.matches("cached").count(), 2, "{table}");
 
     // The kernel's own tests, through the unmodified client.
-    let tests = run(Command::new(python())
+    let tests = run(python()
         .current_dir(clone.relu())
         .args(["-m", "pytest", "-q", "tests"]));
     let report = String::from_utf8_lossy(&tests.stdout).into_owned();
@@ -74,9 +66,7 @@ for variant in pathlib.Path('build').iterdir():
     digest = Metadata.read_from_file(variant / 'metadata.json').digest
     digest.validate(Digest.hash_variant(digest.algorithm, variant))
 ";
-    run(Command::new(python())
-        .current_dir(clone.relu())
-        .args(["-c", check]));
+    run(python().current_dir(clone.relu()).args(["-c", check]));
 }
 
 #[test]
@@ -115,8 +105,7 @@ fn the_flake_builds_one_variant_all_variants_and_copies_them() {
     // A folder of the user's is never overwritten.
     let foreign = clone.relu().join("build").join(CPU);
     std::fs::remove_file(foreign.join("metadata.json")).expect("remove");
-    let refused = Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
-        .arg("build")
+    let refused = kernel_builder("build")
         .arg(clone.relu())
         .output()
         .expect("run");
@@ -191,9 +180,7 @@ name = ctypes.CDLL(str(library)).relu_namespace
 name.restype = ctypes.c_char_p
 assert name().decode() == library.name.split('.')[0], name()
 ";
-    run(Command::new(python())
-        .current_dir(clone.relu())
-        .args(["-c", check]));
+    run(python().current_dir(clone.relu()).args(["-c", check]));
 }
 
 /// Regression: bindings that only register operators were built, and could not be imported.
@@ -212,17 +199,14 @@ import pathlib, kernels, torch
 relu = kernels.get_local_kernel(pathlib.Path('.'), backend='cpu')
 assert relu.relu(torch.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
 ";
-    run(Command::new(python())
-        .current_dir(clone.relu())
-        .args(["-c", check]));
+    run(python().current_dir(clone.relu()).args(["-c", check]));
 
     // An empty module would hide the author's.
     clone.append(
         "torch-ext/torch_binding.cpp",
         "PyMODINIT_FUNC PyInit_relu(void) { return nullptr; }\n",
     );
-    let refused = Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
-        .arg("build")
+    let refused = kernel_builder("build")
         .arg(clone.relu())
         .args(["--variant", CPU])
         .output()
@@ -259,9 +243,7 @@ assert len(set(namespaces)) == 3, namespaces
 for build in builds:
     assert build.relu(torch.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
 ";
-    run(Command::new(python())
-        .current_dir(clone.relu())
-        .args(["-c", check]));
+    run(python().current_dir(clone.relu()).args(["-c", check]));
 }
 
 #[test]
@@ -331,9 +313,7 @@ fn a_stale_build_nix_says_what_to_run() {
     std::fs::write(&header, "#include <not_of_torch.h>\n").expect("written");
     git(&["add", "csrc"]);
     refused("build.nix does not know every file below csrc, torch-ext");
-    run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
-        .arg("generate")
-        .arg(clone.relu()));
+    run(kernel_builder("generate").arg(clone.relu()));
     let words = String::from_utf8_lossy(&build().stderr).into_owned();
     assert!(words.contains("not_of_torch.h: No such file"), "{words}");
 

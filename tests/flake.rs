@@ -1,13 +1,13 @@
 //! Kernel flakes for real, in every form that there is: with and without build.nix, by path and by git, on the machine's
 //! Nix. `make test` fetches what they need; a bare `cargo test` leaves them out.
 
-#[path = "common/clone.rs"]
-mod clone;
+mod common;
 
 use std::path::Path;
 use std::process::{Command, Output};
 
-use clone::{Clone, nix, run};
+use common::clone::{Clone, nix};
+use common::program::{kernel_builder, run};
 
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
 
@@ -213,8 +213,7 @@ echo VENV=$VIRTUAL_ENV LOCAL=$LOCAL_KERNELS
 {line}
 exit 7"
     );
-    let output = Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
-        .arg("devshell")
+    let output = kernel_builder("devshell")
         .arg(clone.relu())
         .args(["--variant", variant, "--", "bash", "-c", &script])
         .output()
@@ -262,10 +261,14 @@ fn shells_have_torch_compilers_and_a_virtual_environment() {
     // The test shell has the built variant.
     let test = "import kernels, torch; relu = kernels.get_kernel('kernel-builder/relu', version=1, backend='cpu'); \
                 assert relu.relu(torch.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]";
-    run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
-        .arg("testshell")
-        .arg(clone.relu())
-        .args(["--variant", CPU, "--", "python3", "-c", test]));
+    run(kernel_builder("testshell").arg(clone.relu()).args([
+        "--variant",
+        CPU,
+        "--",
+        "python3",
+        "-c",
+        test,
+    ]));
 }
 
 /// The compiler of CUDA 12 is clang, since indexes have no nvcc of it.
@@ -286,7 +289,7 @@ fn shells_work_for_the_oldest_and_the_newest_torch() {
             "[ -z \"${CUDACXX-}\" ]",
         ),
     ] {
-        let clone = Clone::of_torch(torch);
+        let clone = Clone::with_torch(torch);
         work_in_shell(&clone, variant, line);
         open_with_nix(&clone, variant, release);
     }
@@ -299,17 +302,14 @@ fn a_virtual_environment_of_the_author_is_left_alone() {
     let own = clone.relu().join(".venv");
     std::fs::create_dir(&own).expect("create");
     std::fs::write(own.join("precious"), "").expect("write");
-    let output = run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
-        .arg("devshell")
-        .arg(clone.relu())
-        .args([
-            "--variant",
-            CPU,
-            "--",
-            "bash",
-            "-c",
-            "echo [${VIRTUAL_ENV-}]",
-        ]));
+    let output = run(kernel_builder("devshell").arg(clone.relu()).args([
+        "--variant",
+        CPU,
+        "--",
+        "bash",
+        "-c",
+        "echo [${VIRTUAL_ENV-}]",
+    ]));
     assert!(text(&output.stdout).contains("[]"));
     assert!(
         text(&output.stderr).contains("left alone"),

@@ -1,13 +1,13 @@
 //! Kernels whose flake.nix and flake.lock were written for another builder, without a network: their lock pins a nixpkgs
 //! that this builder has no use for. `scripts/test.sh` runs this file with two versions of Nix.
 
-#[path = "common/clone.rs"]
-mod clone;
+mod common;
 
 use std::path::Path;
 use std::process::{Command, Output};
 
-use clone::{Clone, nix, run};
+use common::clone::{Clone, nix};
+use common::program::run;
 use serde_json::{Value, json};
 
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";

@@ -1,47 +1,33 @@
 //! Real builds of kernels that are no torch extensions, loaded with the real client: Python alone, and tvm-ffi. `make
 //! test` prepares what they need and runs them; a bare `cargo test` leaves them out.
 
-#[path = "common/nix.rs"]
-mod nix;
-#[path = "common/run.rs"]
-mod run;
+mod common;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use camino::Utf8Path;
+use common::folder::{Folder, example};
+use common::nix;
+use common::program::{build, python, run};
 use kernel_builder::emit::nix::string;
-use run::run;
 use serde_json::json;
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 
-/// A copy of an example, with what was built of it.
+/// A copy of an example, with its builds.
 struct Example {
-    dir: tempfile::TempDir,
+    dir: Folder,
 }
 
 impl Example {
     fn copy(name: &str) -> Self {
-        let example = Self {
-            dir: tempfile::tempdir().expect("a temporary folder"),
-        };
-        let from = Path::new(REPOSITORY).join("examples").join(name);
-        let files = run(Command::new("git").current_dir(&from).arg("ls-files"));
-        for file in String::from_utf8_lossy(&files.stdout).lines() {
-            let target = example.dir.path().join(file);
-            std::fs::create_dir_all(target.parent().expect("a folder")).expect("create a folder");
-            std::fs::copy(from.join(file), target).expect("copy a file");
-        }
-        example
+        Self { dir: example(name) }
     }
 
     /// Builds some variants; all if none is named.
     fn build(self, variants: &[&str]) -> Self {
-        run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
-            .arg("build")
-            .arg(self.dir.path())
-            .args(variants.iter().flat_map(|name| ["--variant", name])));
+        run(&mut build(self.dir.path(), variants));
         self
     }
 
@@ -58,9 +44,7 @@ impl Example {
 
     /// The Python that has torch and the client, with more packages in front, in the kernel's folder.
     fn python(&self, packages: Option<&Path>) -> Command {
-        let venv = std::env::var("KERNEL_BUILDER_TEST_VENV")
-            .expect("`make test` sets KERNEL_BUILDER_TEST_VENV");
-        let mut command = Command::new(Path::new(&venv).join("bin/python"));
+        let mut command = python();
         command.current_dir(self.dir.path());
         if let Some(packages) = packages {
             command.env("PYTHONPATH", packages);
@@ -174,9 +158,7 @@ fn a_tvm_ffi_kernel_builds_and_loads_with_old_and_new_tvm_ffi() {
 /// `pip install` into a folder of its own.
 fn install_tvm_ffi(release: &str) -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let venv = std::env::var("KERNEL_BUILDER_TEST_VENV")
-        .expect("`make test` sets KERNEL_BUILDER_TEST_VENV");
-    run(Command::new(Path::new(&venv).join("bin/python"))
+    run(python()
         .args([
             "-m",
             "pip",

@@ -1,22 +1,17 @@
 //! Libraries of headers that build.toml names in `depends`: CUTLASS from the package index, and archives that a
 //! `[dependencies.*]` describes. Real builds; tests/loopback_index.py serves the archives.
 
-#[path = "common/fixture.rs"]
-mod fixture;
-#[path = "common/kernel.rs"]
-mod kernel;
-#[path = "common/loopback.rs"]
-mod loopback;
-#[path = "common/run.rs"]
-mod run;
+mod common;
 
-use std::io::Write;
+use std::ops::Deref;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
-use kernel::Sample;
-use loopback::Server;
-use sha2::{Digest, Sha256};
+use common::archives::wheel;
+use common::folder::fixture;
+use common::kernel::Sample;
+use common::program::{build, built_library, printed, python, run, words};
+use common::world::World;
 
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
 const CUDA: &str = "torch211-cxx11-cu130-x86_64-linux";
@@ -25,28 +20,25 @@ const TARBALL: &str = "answer-2.0.tar.gz";
 
 /// An index on this machine that has two archives of headers.
 struct Index {
-    dir: tempfile::TempDir,
-    server: Server,
+    world: World,
+}
+
+impl Deref for Index {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.world
+    }
 }
 
 impl Index {
-    fn serve() -> Self {
-        let dir = tempfile::tempdir().expect("a temporary folder");
-        let files = dir.path().join("files");
-        std::fs::create_dir(&files).expect("a folder");
-        let wheel = std::fs::File::create(files.join(WHEEL)).expect("a file");
-        let mut wheel = zip::ZipWriter::new(wheel);
-        let options = zip::write::SimpleFileOptions::default();
-        wheel
-            .start_file("half/include/half.h", options)
-            .expect("a member");
-        wheel
-            .write_all(
-                b"#pragma once\n#include <answer.h>\ninline int half() { return answer() / 2; }\n",
-            )
-            .expect("written");
-        wheel.finish().expect("a wheel");
-        let tarball = std::fs::File::create(files.join(TARBALL)).expect("a file");
+    fn new() -> Self {
+        let world = World::new();
+        let header =
+            "#pragma once\n#include <answer.h>\ninline int half() { return answer() / 2; }\n";
+        let members = [("half/include/half.h", header)];
+        world.write(&format!("files/{WHEEL}"), wheel(&members));
+        let tarball = std::fs::File::create(world.path("files").join(TARBALL)).expect("a file");
         let gzip = flate2::write::GzEncoder::new(tarball, flate2::Compression::default());
         let mut tarball = tar::Builder::new(gzip);
         let content = b"#pragma once\ninline int answer() { return 42; }\n";
@@ -58,19 +50,7 @@ impl Index {
             .expect("a member");
         let gzip = tarball.into_inner().expect("a tar file");
         gzip.finish().expect("a tar.gz file");
-
-        let server = Server::start(dir.path());
-        Self { dir, server }
-    }
-
-    fn url(&self, path: &str) -> String {
-        self.server.url(path)
-    }
-
-    fn sha256(&self, name: &str) -> String {
-        let content = std::fs::read(self.dir.path().join("files").join(name)).expect("a file");
-        let digest = Sha256::digest(content);
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        Self { world }
     }
 
     /// A kernel for the CPU that needs both archives.
@@ -119,49 +99,29 @@ include = ["answer-2.0/include"]
         )
     }
 
-    fn kernel_builder(&self, kernel: &Sample, arguments: &[&str]) -> Output {
-        run::store();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kernel-builder"));
-        command
-            .arg(arguments[0])
-            .arg(kernel.path())
-            .args(&arguments[1..])
-            .env("PIP_CONFIG_FILE", "/dev/null")
-            .env("PIP_INDEX_URL", self.url("simple/"));
-        command.output().expect("start kernel-builder")
+    fn kernel_builder(&self, kernel: &Sample, command: &str, arguments: &[&str]) -> Output {
+        let mut program = self.command(command);
+        program.arg(kernel.path()).args(arguments);
+        program.output().expect("start kernel-builder")
     }
-}
-
-fn words(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// The value of a function of a built library that takes nothing, beside a real torch.
 fn call(library: &Path, function: &str) -> i32 {
-    let venv = std::env::var("KERNEL_BUILDER_TEST_VENV").expect("`make test` sets it");
-    let python = format!("import ctypes, sys, torch; print(ctypes.CDLL(sys.argv[1]).{function}())");
-    let mut command = Command::new(Path::new(&venv).join("bin/python"));
-    let output = run::printed(command.args(["-c", &python]).arg(library));
+    let script = format!("import ctypes, sys, torch; print(ctypes.CDLL(sys.argv[1]).{function}())");
+    let output = printed(python().args(["-c", &script]).arg(library));
     output.trim().parse().expect("a number")
-}
-
-fn library(kernel: &Sample, variant: &str) -> std::path::PathBuf {
-    let files = std::fs::read_dir(kernel.path().join("build").join(variant)).expect("a variant");
-    let mut files = files.map(|file| file.expect("a file").path());
-    files
-        .find(|file| file.extension().is_some_and(|extension| extension == "so"))
-        .expect("a library")
 }
 
 /// From an index and by URL, both of which `fetch --to` carries to a machine without a network. metadata.json tells.
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn archives_of_headers_are_fetched_and_searched() {
-    let index = Index::serve();
+    let index = Index::new();
     let kernel = index.kernel("half/include");
-    let output = index.kernel_builder(&kernel, &["build", "--variant", CPU]);
+    let output = index.kernel_builder(&kernel, "build", &["--variant", CPU]);
     assert!(output.status.success(), "{}", words(&output));
-    assert_eq!(call(&library(&kernel, CPU), "halves"), 21);
+    assert_eq!(call(&built_library(kernel.path(), CPU), "halves"), 21);
 
     let metadata = kernel.path().join("build").join(CPU).join("metadata.json");
     let metadata = std::fs::read(metadata).expect("metadata");
@@ -174,7 +134,7 @@ fn archives_of_headers_are_fetched_and_searched() {
 
     let carried = tempfile::tempdir().expect("a temporary folder");
     let to = carried.path().to_str().expect("UTF-8");
-    let output = index.kernel_builder(&kernel, &["fetch", "--variant", CPU, "--to", to]);
+    let output = index.kernel_builder(&kernel, "fetch", &["--variant", CPU, "--to", to]);
     assert!(output.status.success(), "{}", words(&output));
     for name in [WHEEL, TARBALL] {
         let file = carried
@@ -188,9 +148,9 @@ fn archives_of_headers_are_fetched_and_searched() {
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn a_folder_that_the_archive_lacks_is_an_error() {
-    let index = Index::serve();
+    let index = Index::new();
     let kernel = index.kernel("include");
-    let output = index.kernel_builder(&kernel, &["build", "--variant", CPU]);
+    let output = index.kernel_builder(&kernel, "build", &["--variant", CPU]);
     assert_eq!(output.status.code(), Some(1));
     let words = words(&output);
     assert!(
@@ -203,12 +163,12 @@ fn a_folder_that_the_archive_lacks_is_an_error() {
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn an_archive_of_another_content_is_refused() {
-    let index = Index::serve();
+    let index = Index::new();
     let kernel = index.kernel("half/include");
     let text = std::fs::read_to_string(kernel.path().join("build.toml")).expect("build.toml");
     let other = "0".repeat(64);
     kernel.write("build.toml", &text.replace(&index.sha256(WHEEL), &other));
-    let output = index.kernel_builder(&kernel, &["build", "--variant", CPU]);
+    let output = index.kernel_builder(&kernel, "build", &["--variant", CPU]);
     assert_eq!(output.status.code(), Some(3), "{}", words(&output));
     assert!(words(&output).contains(WHEEL), "{}", words(&output));
 }
@@ -245,12 +205,7 @@ cuda-capabilities = ["9.0"]
             ("torch-ext/binding.cpp", binding),
         ],
     );
-    run::store();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kernel-builder"));
-    command.arg("build").arg(kernel.path());
-    let output = command.args(["--variant", CUDA]).output();
-    let output = output.expect("start kernel-builder");
-    assert!(output.status.success(), "{}", words(&output));
+    run(&mut build(kernel.path(), &[CUDA]));
     let metadata = kernel.path().join("build").join(CUDA).join("metadata.json");
     let metadata = std::fs::read(metadata).expect("metadata");
     let metadata: serde_json::Value = serde_json::from_slice(&metadata).expect("JSON");
@@ -268,9 +223,8 @@ fn products_with_every_cutlass_build() {
     const OLDER: [&str; 4] = ["cutlass_3_6", "cutlass_3_8", "cutlass_3_9", "cutlass_4_0"];
     let nvcc = OLDER.into_iter().chain(NEWEST).map(|word| (word, CUDA));
     for (word, variant) in nvcc.chain(OLDER.map(|word| (word, CLANG))) {
-        let kernel = fixture::copy("cutlass");
-        let path = kernel.path().join("build.toml");
-        let mut text = std::fs::read_to_string(&path).expect("build.toml");
+        let kernel = fixture("cutlass");
+        let mut text = kernel.read("build.toml");
         text = text.replace("cutlass_4_0", word);
         if NEWEST.contains(&word) {
             text = text.replace("[\"8.0\", \"9.0a\"]", "[\"9.0a\"]");
@@ -278,9 +232,7 @@ fn products_with_every_cutlass_build() {
         if variant == CLANG {
             text = text.replace("binding.cpp", "plain.cpp");
         }
-        std::fs::write(&path, text).expect("written");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kernel-builder"));
-        command.arg("build").arg(kernel.path());
-        run::run(command.args(["--variant", variant]));
+        kernel.write("build.toml", text);
+        run(&mut build(kernel.path(), &[variant]));
     }
 }

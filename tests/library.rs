@@ -1,10 +1,10 @@
 //! The Nix library as flakes use it: what a kernel's flake offers, which variants it has. Nothing is built here;
 //! tests/flake.rs does that.
 
-#[path = "common/nix.rs"]
-mod nix;
+mod common;
 
 use camino::Utf8Path;
+use common::nix;
 use kernel_builder::emit::nix::string;
 use serde_json::{Value, json};
 

@@ -1,40 +1,29 @@
 //! What manylinux policies promise, on real builds: tests/fixtures/heavy needs much that is newer than its policy. Runs
 //! where tests/end_to_end.rs runs, and is left out of a bare `cargo test` like it.
 
-#[path = "common/run.rs"]
-mod run;
+mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use common::folder::{Folder, fixture, fixture_path};
+use common::program::{kernel_builder, on_disk, python, run, words};
 use kernel_builder::matrix;
 use object::Endianness;
 use object::elf::FileHeader64;
 use object::read::elf::{FileHeader, Sym};
-use run::{run, store};
 
 /// A copy of tests/fixtures/heavy with a build.nix.
 struct Heavy {
-    dir: tempfile::TempDir,
+    dir: Folder,
 }
 
 impl Heavy {
     fn new() -> Self {
-        let fixture = fixtures().join("heavy");
-        let dir = tempfile::tempdir().expect("a temporary folder");
-        for entry in walkdir::WalkDir::new(&fixture) {
-            let entry = entry.expect("an entry");
-            let target = dir
-                .path()
-                .join(entry.path().strip_prefix(&fixture).expect("below"));
-            if entry.file_type().is_dir() {
-                std::fs::create_dir_all(target).expect("create a folder");
-            } else {
-                std::fs::copy(entry.path(), target).expect("copy a file");
-            }
-        }
-        let heavy = Self { dir };
+        let heavy = Self {
+            dir: fixture("heavy"),
+        };
         run(kernel_builder("generate").arg(heavy.path()));
         heavy
     }
@@ -46,7 +35,7 @@ impl Heavy {
     /// `attribute` of tests/fixtures/link.nix, with more arguments of nix-build.
     fn link(&self, attribute: &str, arguments: &[&str]) -> Output {
         Command::new("nix-build")
-            .arg(fixtures().join("link.nix"))
+            .arg(fixture_path("link.nix"))
             .args(["--no-out-link", "--attr", attribute])
             .args(["--arg", "kernel", &self.path().display().to_string()])
             .args(["--option", "substituters", ""])
@@ -124,10 +113,6 @@ impl Needs {
     }
 }
 
-fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
-}
-
 fn policy() -> BTreeMap<String, String> {
     let table = matrix::table();
     let row = table.rows.first().expect("a row");
@@ -135,18 +120,10 @@ fn policy() -> BTreeMap<String, String> {
     table.policy(row).expect("limits").clone()
 }
 
-fn kernel_builder(command: &str) -> Command {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_kernel-builder"));
-    program.arg(command);
-    program
-}
-
-/// Where a store path that Nix printed lies on this machine.
+/// The place of the store path that Nix printed.
 fn realised(output: &Output) -> PathBuf {
-    let words = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{words}");
-    let path = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    PathBuf::from(store() + &path)
+    assert!(output.status.success(), "{}", words(output));
+    on_disk(&String::from_utf8_lossy(&output.stdout))
 }
 
 #[test]
@@ -189,11 +166,14 @@ fn a_kernel_that_uses_newer_functions_keeps_its_policy_and_works() {
         }
     }
 
-    let venv = std::env::var("KERNEL_BUILDER_TEST_VENV")
-        .expect("`make test` sets KERNEL_BUILDER_TEST_VENV");
-    let tests = run(Command::new(Path::new(&venv).join("bin/python"))
-        .current_dir(heavy.path())
-        .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]));
+    let tests = run(python().current_dir(heavy.path()).args([
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "tests",
+    ]));
     let report = String::from_utf8_lossy(&tests.stdout).into_owned();
     assert!(
         report.contains(" passed") && !report.contains("skipped"),

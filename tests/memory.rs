@@ -1,12 +1,15 @@
 //! A build whose units together need more memory than there is: each waits until it fits, and what was compiled before the
 //! build was killed is not compiled again. Needs a control group with a limit, which takes root.
 
+mod common;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use common::program::kernel_builder;
 use serde_json::Value;
 
 const LIMIT: u64 = 4 << 30;
@@ -136,8 +139,7 @@ fn unit_of(line: &str) -> Option<String> {
 
 /// Units of the kernel that are in the store, as lines of progress name them.
 fn finished(kernel: &Path) -> Vec<String> {
-    let output = Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
-        .arg("graph")
+    let output = kernel_builder("graph")
         .arg(kernel)
         .args(["--json", "--variant", VARIANT])
         .output()

@@ -1,25 +1,16 @@
 //! OpenMP in real builds: a kernel runs in the threads of torch's own runtime. Runs where tests/end_to_end.rs runs, and is
 //! left out of a bare `cargo test` like it.
 
-#[path = "common/fixture.rs"]
-mod fixture;
-#[path = "common/run.rs"]
-mod run;
+mod common;
 
 use std::path::Path;
 use std::process::Command;
 
-use run::{printed, store};
+use common::folder::fixture;
+use common::program::{build, printed, store, venv};
 
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
 const CUDA: &str = "torch211-cxx11-cu130-x86_64-linux";
-
-fn build(kernel: &Path, variants: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kernel-builder"));
-    let variants = variants.iter().flat_map(|name| ["--variant", *name]);
-    command.arg("build").arg(kernel).args(variants);
-    command
-}
 
 /// The words of the fixture's run.py, in a virtual environment.
 fn loaded(kernel: &Path, venv: &Path, backend: &str) -> String {
@@ -30,12 +21,11 @@ fn loaded(kernel: &Path, venv: &Path, backend: &str) -> String {
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn a_kernel_runs_in_the_threads_of_torchs_own_openmp() {
-    let kernel = fixture::copy("openmp");
+    let kernel = fixture("openmp");
     printed(&mut build(kernel.path(), &[CPU, CUDA]));
-    let venv = std::env::var("KERNEL_BUILDER_TEST_VENV")
-        .expect("`make test` sets KERNEL_BUILDER_TEST_VENV");
+    let venv = venv();
     for backend in ["cpu", "cuda"] {
-        let words = loaded(kernel.path(), Path::new(&venv), backend);
+        let words = loaded(kernel.path(), &venv, backend);
         let by_avx2 = backend == "cpu" && is_x86_feature_detected!("avx2");
         assert_eq!(words.contains(" avx2 "), by_avx2, "{words}");
         assert!(words.contains("/torch/lib/libgomp"), "{words}");
@@ -47,7 +37,7 @@ fn a_kernel_runs_in_the_threads_of_torchs_own_openmp() {
 #[ignore = "downloads two releases of torch: run by `make full-test`"]
 fn the_openmp_of_the_oldest_and_the_newest_torch_is_found() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let kernel = fixture::copy("openmp");
+    let kernel = fixture("openmp");
     for (torch, variant) in [
         ("2.7.1", "torch27-cxx11-cpu-x86_64-linux"),
         ("2.15.0", "torch215-cxx11-cpu-x86_64-linux"),
@@ -66,7 +56,7 @@ fn the_openmp_of_the_oldest_and_the_newest_torch_is_found() {
 #[ignore = "builds with Nix: run by `make test`"]
 fn what_torchs_openmp_lacks_is_refused_at_the_link() {
     store();
-    let kernel = fixture::copy("openmp");
+    let kernel = fixture("openmp");
     let refused = |lines: &[&str]| {
         let output = build(kernel.path(), &[CPU]).output().expect("start");
         assert_eq!(output.status.code(), Some(1));

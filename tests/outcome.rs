@@ -1,13 +1,11 @@
 //! Exit 0 means that what was asked for is there: every command on kernels of which little or nothing can be built here.
 
-#[path = "common/kernel.rs"]
-mod kernel;
-#[path = "common/run.rs"]
-mod run;
+mod common;
 
 use std::process::{Command, Output};
 
-use self::kernel::Sample;
+use common::kernel::Sample;
+use common::program::{printed, store};
 
 /// A kernel for AMD GPUs alone, in the format of 2025: all of its toolchains are vendors' archives.
 fn for_amd() -> Sample {
@@ -55,7 +53,7 @@ src = ["csrc/host.cpp"]
 
 /// Runs the program on a kernel, without a network; Nix has no other machines but those of `builders`.
 fn on(sample: &Sample, arguments: &str, builders: &str) -> Output {
-    run::store();
+    store();
     let cache = tempfile::tempdir().expect("a temporary folder");
     let config = std::env::var("NIX_CONFIG").unwrap_or_default();
     Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
@@ -184,7 +182,7 @@ fn a_kernel_for_amd_gpus_alone_is_built_or_refused_in_words() {
     };
     let names = |more: &str| {
         let variants = outputs(more);
-        run::printed(
+        printed(
             nix("nix-instantiate")
                 .args(["--eval", "--strict", "--json", "-E"])
                 .arg(format!(

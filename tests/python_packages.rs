@@ -1,47 +1,44 @@
 //! `pin-python`, and `fetch` of what it pinned, with an index on this machine (tests/loopback_index.py) whose wheels are
 //! made up for the test. Real pip, real Nix with a store of the test's own; nothing of a network.
 
-#[path = "common/loopback.rs"]
-mod loopback;
+mod common;
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::ops::Deref;
+use std::path::Path;
+use std::process::Output;
 
-use kernel_builder::matrix;
-use loopback::Server;
+use common::archives::wheel;
+use common::folder::{REPOSITORY, copy_tracked};
+use common::program::words;
+use common::world::{SYSTEM, World};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
-const SYSTEM: &str = "x86_64-linux";
 const VARIANT: &str = "torch211-cxx11-cpu-x86_64-linux";
 const FILE: &str = "python-packages.json";
 
 /// An index, a library in which every kernel has `base` and a torch, and a kernel.
-struct World {
-    dir: tempfile::TempDir,
-    server: Server,
+struct Index {
+    world: World,
 }
 
-impl Drop for World {
-    fn drop(&mut self) {
-        self.forget_the_store();
+impl Deref for Index {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.world
     }
 }
 
-impl World {
+impl Index {
     fn new() -> Self {
-        let dir = tempfile::tempdir().expect("a temporary folder");
-        std::fs::create_dir(dir.path().join("files")).expect("a folder");
-        std::fs::write(dir.path().join("behaviour.json"), r#"{ "hashes": true }"#)
-            .expect("written");
-        let server = Server::start(dir.path());
-        let world = Self { dir, server };
-
-        world.wheel("base", "1.0", &[]);
+        let mut world = World::with_own_store();
+        world.behave(&json!({ "hashes": true }));
+        world.write_library(&["cli-pins.nix", "pins.nix", "python/toolchain.json"]);
+        let index = Self { world };
+        index.wheel("base", "1.0", &[]);
         // Too new for the `base` that every kernel has.
-        world.wheel("tool", "2.0", &["base>=2"]);
-        world.wheel(
+        index.wheel("tool", "2.0", &["base>=2"]);
+        index.wheel(
             "tool",
             "1.0",
             &[
@@ -53,81 +50,52 @@ impl World {
                 "for_python_2; python_version < '3'",
             ],
         );
-        world.wheel("helper", "1.0", &[]);
-        world.wheel("for_311", "1.0", &[]);
-        world.wheel("py_other", "1.0", &["helper"]);
-        world.write_library();
-        world.write_kernel();
-        world
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
+        index.wheel("helper", "1.0", &[]);
+        index.wheel("for_311", "1.0", &[]);
+        index.wheel("py_other", "1.0", &["helper"]);
+        index.write_packages();
+        index.write_kernel();
+        index
     }
 
     /// Adds a wheel to the index.
     fn wheel(&self, name: &str, version: &str, requires: &[&str]) {
-        let path = self.path(&format!("files/{name}-{version}-py3-none-any.whl"));
-        let mut wheel = zip::ZipWriter::new(std::fs::File::create(path).expect("created"));
         let mut metadata = format!("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n");
         for requirement in requires {
             metadata += &format!("Requires-Dist: {requirement}\n");
         }
         let info = format!("{name}-{version}.dist-info");
-        for (file, text) in [
+        let tags = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n";
+        let members = [
             (format!("{info}/METADATA"), &*metadata),
-            (
-                format!("{info}/WHEEL"),
-                "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-            ),
+            (format!("{info}/WHEEL"), tags),
             (format!("{info}/RECORD"), ""),
             (format!("{name}.py"), version),
-        ] {
-            let options = zip::write::SimpleFileOptions::default();
-            wheel.start_file(file, options).expect("a member");
-            wheel.write_all(text.as_bytes()).expect("written");
-        }
-        wheel.finish().expect("a wheel");
+        ];
+        let file = format!("files/{name}-{version}-py3-none-any.whl");
+        self.write(&file, wheel(&members));
     }
 
-    /// This repository's Nix files with other pins.
-    fn write_library(&self) {
-        let nix = self.path("library/nix");
-        let pins = nix.join("pins").join(SYSTEM);
-        std::fs::create_dir_all(&pins).expect("a folder");
-        std::fs::create_dir_all(nix.join("python")).expect("a folder");
-        for name in ["cli-pins.nix", "pins.nix", "python/toolchain.json"] {
-            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("nix").join(name);
-            std::fs::copy(source, nix.join(name)).expect("copied");
-        }
-        let family = |name: &str, archives: Value| {
-            let text = json!({ "family": name, "archives": archives, "trees": [] }).to_string();
-            std::fs::write(pins.join(format!("{name}.json")), text).expect("written");
-        };
-        let rows = matrix::table().rows.iter();
-        for name in rows
-            .filter(|row| row.system == SYSTEM)
-            .flat_map(|row| row.families())
-        {
-            family(&name, json!([]));
-        }
+    /// Pins the packages that every kernel has: `base`, and a torch that is on no index.
+    fn write_packages(&self) {
         let archive = |name: &str, version: &str| {
+            let file = format!("{name}-{version}-py3-none-any.whl");
             json!([{
-                "kind": "wheel", "name": name, "version": version, "file": format!("{name}-{version}-py3-none-any.whl"),
-                "sha256": "0".repeat(64),
+                "kind": "wheel", "name": name, "version": version, "file": file, "sha256": "0".repeat(64),
             }])
         };
-        family("python-3.11-packages", archive("base", "1.0"));
-        // On no index.
-        family("torch-2.11.0-runtime", archive("torch", "2.11.0"));
+        for (family, archives) in [
+            ("python-3.11-packages", archive("base", "1.0")),
+            ("torch-2.11.0-runtime", archive("torch", "2.11.0")),
+        ] {
+            self.write_pins("library", family, &archives, &json!([]));
+        }
     }
 
     /// Pins Triton and a library that only machines with a GPU need, which no index has.
     fn write_nvidia(&self) {
         self.wheel("triton", "3.0", &[]);
-        let wheel = std::fs::read(self.path("files/triton-3.0-py3-none-any.whl")).expect("a wheel");
-        let digest = Sha256::digest(&wheel);
-        let sha256: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let sha256 = self.sha256("triton-3.0-py3-none-any.whl");
         let archive = |name: &str, sha256: &str| {
             json!({
                 "kind": "wheel", "name": name, "version": "3.0", "file": format!("{name}-3.0-py3-none-any.whl"),
@@ -138,49 +106,25 @@ impl World {
             archive("nvidia-large", &"0".repeat(64)),
             archive("triton", &sha256)
         ]);
-        let family = json!({ "family": "torch-2.11.0-nvidia", "archives": archives, "trees": [] });
-        let path = format!("library/nix/pins/{SYSTEM}/torch-2.11.0-nvidia.json");
-        std::fs::write(self.path(&path), family.to_string()).expect("written");
+        self.write_pins("library", "torch-2.11.0-nvidia", &archives, &json!([]));
     }
 
-    /// No wheel of the library itself can be had here.
+    /// Unpins the wheels of the library itself, which cannot be had here.
     fn without_library_wheels(&self) {
-        for name in ["python-3.11-packages", "torch-2.11.0-runtime"] {
-            let path = self.path(&format!("library/nix/pins/{SYSTEM}/{name}.json"));
-            let text = json!({ "family": name, "archives": [], "trees": [] }).to_string();
-            std::fs::write(path, text).expect("written");
+        for family in ["python-3.11-packages", "torch-2.11.0-runtime"] {
+            self.write_pins("library", family, &json!([]), &json!([]));
         }
     }
 
     fn write_kernel(&self) {
-        let status = Command::new("cp")
-            .arg("-r")
-            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/relu"))
-            .arg(self.path("kernel"))
-            .status();
-        assert!(status.is_ok_and(|status| status.success()));
+        let from = Path::new(REPOSITORY).join("examples/relu");
+        copy_tracked(&from, &[], &self.path("kernel"));
     }
 
     fn run(&self, command: &str, arguments: &[&str]) -> Output {
-        let mut kernel_builder = Command::new(env!("CARGO_BIN_EXE_kernel-builder"));
-        for (name, _) in std::env::vars() {
-            let lower = name.to_lowercase();
-            if lower.starts_with("pip_") || lower.ends_with("_proxy") {
-                kernel_builder.env_remove(name);
-            }
-        }
-        let index = self.server.url("simple");
-        kernel_builder
-            .arg(command)
-            .args(arguments)
-            .current_dir(self.path("kernel"))
-            .env("KERNEL_BUILDER_LIBRARY", self.path("library"))
-            .env("KERNEL_BUILDER_CACHE", self.path("cache"))
-            .env("NIX_REMOTE", self.path("store"))
-            .env("PIP_CONFIG_FILE", "/dev/null")
-            .env("PIP_INDEX_URL", index)
-            .output()
-            .expect("run")
+        let mut program = self.command(command);
+        program.args(arguments).current_dir(self.path("kernel"));
+        program.output().expect("run")
     }
 
     /// Pins packages and returns what the file then holds: names and versions, and what was asked for.
@@ -197,99 +141,83 @@ impl World {
     }
 
     fn file(&self) -> String {
-        std::fs::read_to_string(self.path("kernel").join(FILE)).expect("a file")
+        self.read(&format!("kernel/{FILE}"))
     }
-
-    fn forget_the_store(&self) {
-        for name in ["store", "cache"] {
-            let path = self.path(name);
-            // Nix's store is read-only.
-            let _ = Command::new("chmod")
-                .args(["-R", "u+w"])
-                .arg(&path)
-                .status();
-            let _ = std::fs::remove_dir_all(path);
-        }
-    }
-}
-
-fn words(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]
 fn pip_chooses_what_fits_this_python_and_what_every_kernel_has() {
-    let world = World::new();
-    let (pinned, requested) = world.pin(&["tool", "base"]);
+    let index = Index::new();
+    let (pinned, requested) = index.pin(&["tool", "base"]);
     assert_eq!(pinned, ["for-311 1.0", "helper 1.0", "tool 1.0"]);
     assert_eq!(requested, json!(["tool"]), "every kernel has `base`");
-    let text = world.file();
+    let text = index.file();
     assert!(
         text.lines()
             .nth(1)
             .expect("a line")
             .contains("@generated by `kernel-builder pin-python`")
     );
-    for absent in ["http", &*world.dir.path().to_string_lossy()] {
+    for absent in ["http", &*index.path("").to_string_lossy()] {
         assert!(!text.contains(absent), "{text}");
     }
 
     // What is pinned stays as it is when a package is added, and follows the index when none is.
-    world.wheel("helper", "2.0", &[]);
-    let (pinned, requested) = world.pin(&["Py_Other"]);
+    index.wheel("helper", "2.0", &[]);
+    let (pinned, requested) = index.pin(&["Py_Other"]);
     assert_eq!(
         pinned,
         ["for-311 1.0", "helper 1.0", "py-other 1.0", "tool 1.0"]
     );
     assert_eq!(requested, json!(["py-other", "tool"]));
-    let (pinned, _) = world.pin(&[]);
+    let (pinned, _) = index.pin(&[]);
     assert_eq!(
         pinned,
         ["for-311 1.0", "helper 2.0", "py-other 1.0", "tool 1.0"]
     );
-    let (pinned, _) = world.pin(&["helper<2"]);
+    let (pinned, _) = index.pin(&["helper<2"]);
     assert!(pinned.contains(&"helper 1.0".to_owned()), "{pinned:?}");
-    let text = world.file();
-    world.pin(&["helper<2"]);
-    assert_eq!(world.file(), text, "the same again is the same file");
+    let text = index.file();
+    index.pin(&["helper<2"]);
+    assert_eq!(index.file(), text, "the same again is the same file");
 }
 
 #[test]
 fn what_cannot_be_pinned_leaves_the_file_alone() {
-    let world = World::new();
-    world.pin(&["helper"]);
-    let before = world.file();
+    let index = Index::new();
+    index.pin(&["helper"]);
+    let before = index.file();
     for (names, code, says) in [
         (&["tool>=2"][..], 3, "base==1.0"),
         (&["absent"], 3, "No matching distribution found for absent"),
         (&["--index-url=x"], 2, "unexpected argument"),
         (&["helper@1"], 2, "does not say which versions"),
     ] {
-        let output = world.run("pin-python", names);
+        let output = index.run("pin-python", names);
         assert_eq!(output.status.code(), Some(code), "{}", words(&output));
         assert!(words(&output).contains(says), "{says}: {}", words(&output));
-        assert_eq!(world.file(), before);
+        assert_eq!(index.file(), before);
     }
     let own = "{ \"comment\": \"mine\", \"requested\": [], \"systems\": {} }\n";
-    std::fs::write(world.path("kernel").join(FILE), own).expect("written");
-    let output = world.run("pin-python", &["helper"]);
+    std::fs::write(index.path("kernel").join(FILE), own).expect("written");
+    let output = index.run("pin-python", &["helper"]);
     assert_eq!(output.status.code(), Some(1), "{}", words(&output));
-    assert_eq!(world.file(), own);
-    std::fs::remove_file(world.path("kernel").join(FILE)).expect("removed");
-    let output = world.run("pin-python", &[]);
+    assert_eq!(index.file(), own);
+    std::fs::remove_file(index.path("kernel").join(FILE)).expect("removed");
+    let output = index.run("pin-python", &[]);
     assert_eq!(output.status.code(), Some(2), "{}", words(&output));
 }
 
 /// A file like any other of a check.
 #[test]
 fn fetch_brings_and_carries_the_packages() {
-    let world = World::new();
-    world.pin(&["tool"]);
-    world.without_library_wheels();
-    let carried = world.path("carried");
+    let index = Index::new();
+    index.pin(&["tool"]);
+    index.without_library_wheels();
+    let carried = index.path("carried");
     let carried = carried.to_str().expect("UTF-8");
     let fetch = |arguments: &[&str]| {
-        let output = world.run(
+        let output = index.run(
             "fetch",
             &[&["--variant", VARIANT, "--json"], arguments].concat(),
         );
@@ -306,18 +234,18 @@ fn fetch_brings_and_carries_the_packages() {
     ]);
     assert_eq!(fetch(&["--check", "--to", carried]), wheels);
     assert_eq!(fetch(&["--check"]), json!([]));
-    world.forget_the_store();
+    index.forget();
     assert_eq!(fetch(&["--check", "--offline", "--from", carried]), wheels);
 }
 
 /// A check has no GPU, but Python that defines kernels for one imports Triton.
 #[test]
 fn checks_for_gpus_take_triton_and_nothing_else_of_its_family() {
-    let world = World::new();
-    world.without_library_wheels();
-    world.write_nvidia();
+    let index = Index::new();
+    index.without_library_wheels();
+    index.write_nvidia();
     let fetched = |variant: &str| {
-        let output = world.run("fetch", &["--check", "--json", "--variant", variant]);
+        let output = index.run("fetch", &["--check", "--json", "--variant", variant]);
         assert_eq!(output.status.code(), Some(0), "{}", words(&output));
         let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         report["fetched"].clone()

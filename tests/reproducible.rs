@@ -1,18 +1,16 @@
 //! `verify-reproducible` on real builds: a good one, and drivers that leave in an object what they must not. Runs where
 //! tests/end_to_end.rs runs, and is left out of a bare `cargo test` like it.
 
-#[path = "common/kernel.rs"]
-mod kernel;
-#[path = "common/run.rs"]
-mod run;
+mod common;
 #[path = "../benches/builds/synthetic.rs"]
 mod synthetic;
 
 use std::path::Path;
 use std::process::{Command, Output};
 
-use kernel::Sample;
-use run::{printed, store};
+use common::folder::{Folder, copy_library};
+use common::kernel::Sample;
+use common::program::{kernel_builder, printed, store};
 use synthetic::Synthetic;
 
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
@@ -42,23 +40,11 @@ src = ["csrc/sample.cpp", "csrc/binary.h"]
 }
 
 /// The library of this repository, whose script for compilations ends with more commands.
-fn library(more: &str) -> tempfile::TempDir {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    for part in ["lib", "nix", "templates"] {
-        for entry in walkdir::WalkDir::new(root.join(part)) {
-            let entry = entry.expect("an entry");
-            let relative = entry.path().strip_prefix(root).expect("below");
-            let target = dir.path().join(relative);
-            match entry.file_type().is_dir() {
-                true => std::fs::create_dir_all(target).expect("create a folder"),
-                false => drop(std::fs::copy(entry.path(), target).expect("copy a file")),
-            }
-        }
-    }
-    let script = dir.path().join("nix/kernel/compile.sh");
-    let text = std::fs::read_to_string(&script).expect("compile.sh");
-    std::fs::write(script, format!("{text}{more}\n")).expect("write");
+fn library(more: &str) -> Folder {
+    let dir = Folder::new();
+    copy_library(dir.path());
+    let script = "nix/kernel/compile.sh";
+    dir.write(script, format!("{}{more}\n", dir.read(script)));
     dir
 }
 
@@ -75,8 +61,8 @@ fn verify(kernel: &Sample, more: &str) -> (Output, String) {
 
 fn verify_reproducible(kernel: &Path) -> Command {
     store();
-    let mut program = Command::new(env!("CARGO_BIN_EXE_kernel-builder"));
-    program.arg("verify-reproducible").arg(kernel);
+    let mut program = kernel_builder("verify-reproducible");
+    program.arg(kernel);
     program
 }
 

@@ -1,16 +1,14 @@
 //! CUDA units that are compiled for each architecture apart, built for real: their objects are those of the compiler's own
 //! run for all architectures, and parts that do not fit together are not used. What is split is tested in src/plan/split.rs.
 
-#[path = "common/fixture.rs"]
-mod fixture;
-#[path = "common/run.rs"]
-mod run;
+mod common;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use kernel_builder::artifact::fatbin;
-use run::{printed, store};
+use common::fatbin;
+use common::folder::fixture;
+use common::program::{kernel_builder, on_disk, printed, store};
 use serde::Deserialize;
 
 const NVCC: &str = "torch211-cxx11-cu130-x86_64-linux";
@@ -101,13 +99,13 @@ fn check(unit: &str, why: &str, parts: usize, object: &Object) {
 #[ignore = "builds with Nix: run by `make test`"]
 fn a_build_says_which_units_it_compiled_whole() {
     store();
-    let kernel = fixture::copy("split");
+    let kernel = fixture("split");
     // A unit that was never built: what is in the store says nothing.
     let unit = kernel.path().join("csrc/module_id.cu");
     let text = std::fs::read_to_string(&unit).expect("a unit");
     std::fs::write(&unit, format!("{text}// {:?}\n", kernel.path())).expect("written");
-    let output = Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
-        .args(["build", "--offline", "--variant", NVCC])
+    let output = kernel_builder("build")
+        .args(["--offline", "--variant", NVCC])
         .arg(kernel.path())
         .output()
         .expect("start kernel-builder");
@@ -129,7 +127,7 @@ fn a_build_says_which_units_it_compiled_whole() {
 #[ignore = "builds with Nix: run by `make test`"]
 fn a_new_architecture_is_compiled_alone() {
     let compiled = |variant: &str, capabilities: &str| {
-        let kernel = fixture::copy("split");
+        let kernel = fixture("split");
         let file = kernel.path().join("build.toml");
         let text = std::fs::read_to_string(&file).expect("build.toml");
         let known = "\"8.0+PTX\", \"9.0\"";
@@ -163,19 +161,13 @@ fn a_new_architecture_is_compiled_alone() {
 }
 
 fn derivations(variant: &str) -> Derivations {
-    derivations_of(fixture::copy("split").path(), variant)
+    derivations_of(fixture("split").path(), variant)
 }
 
 fn derivations_of(kernel: &Path, variant: &str) -> Derivations {
-    let program = env!("CARGO_BIN_EXE_kernel-builder");
-    printed(Command::new(program).arg("generate").arg(kernel));
+    printed(kernel_builder("generate").arg(kernel));
     let variants = ["--variant", variant];
-    printed(
-        Command::new(program)
-            .arg("fetch")
-            .arg(kernel)
-            .args(variants),
-    );
+    printed(kernel_builder("fetch").arg(kernel).args(variants));
     let expression = format!(
         "import {}/tests/fixtures/split/derivations.nix {{ build = {}; variant = \"{variant}\"; }}",
         env!("CARGO_MANIFEST_DIR"),
@@ -221,7 +213,7 @@ fn a_library_without_the_device_code_that_was_asked_for_is_an_error() {
 /// Builds a derivation and gives where its output lies.
 fn realise(derivation: &str) -> PathBuf {
     let output = printed(&mut nix_store(&[derivation]));
-    PathBuf::from(store() + output.trim())
+    on_disk(&output)
 }
 
 /// An object without what no linker or loader reads, such as names of temporary files.

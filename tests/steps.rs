@@ -1,13 +1,13 @@
 //! `plan` and `graph` on a real kernel and a real store: what they say is to be built, and why.
 
-#[path = "common/clone.rs"]
-mod clone;
+mod common;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use clone::{Clone, run};
+use common::clone::Clone;
+use common::program::{kernel_builder, run};
 use serde_json::Value;
 
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
@@ -130,8 +130,7 @@ fn every_change_has_its_reason_and_nothing_is_built() {
 fn an_empty_store_lacks_everything() {
     let clone = Clone::new();
     let store = tempfile::tempdir().expect("a temporary folder");
-    let output = run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
-        .arg("plan")
+    let output = run(kernel_builder("plan")
         .arg(clone.relu())
         .args(["--json", "--variant", CPU])
         .env("NIX_REMOTE", store.path())
@@ -247,8 +246,8 @@ fn short_units_are_built_together_and_fail_apart() {
     write(2, "#error a mistake");
     write(4, "#error out of memory");
     let path = std::env::var("PATH").expect("PATH");
-    let output = Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
-        .args(["build", "--max-jobs", "1", "--variant", CPU])
+    let output = kernel_builder("build")
+        .args(["--max-jobs", "1", "--variant", CPU])
         .arg(&relu)
         .env("KERNEL_BUILDER_CACHE", built.cache.path())
         .env("PATH", format!("{}:{path}", bin.path().display()))
@@ -289,10 +288,11 @@ fn short_units_are_built_together_and_fail_apart() {
 fn device_code_with_headers_of_torch_gets_a_hint() {
     let clone = Clone::new();
     let hinted = || {
-        let output = run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
-            .arg("plan")
-            .arg(clone.relu())
-            .args(["--json", "--variant", "torch211-cxx11-cu130-x86_64-linux"]));
+        let output = run(kernel_builder("plan").arg(clone.relu()).args([
+            "--json",
+            "--variant",
+            "torch211-cxx11-cu130-x86_64-linux",
+        ]));
         let plan: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         let steps = plan["steps"].as_array().expect("steps").clone();
         let hinted = steps
@@ -318,10 +318,7 @@ fn device_code_with_headers_of_torch_gets_a_hint() {
 fn the_graph_is_whole_and_can_be_drawn() {
     let clone = Clone::new();
     let graph = |arguments: &[&str]| {
-        let output = run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
-            .arg("graph")
-            .arg(clone.relu())
-            .args(arguments));
+        let output = run(kernel_builder("graph").arg(clone.relu()).args(arguments));
         String::from_utf8(output.stdout).expect("UTF-8")
     };
     let json: Value = serde_json::from_str(&graph(&["--json"])).expect("JSON");

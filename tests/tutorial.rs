@@ -1,15 +1,13 @@
 //! The kernel of the 2025 tutorial, as printed: an old build.toml, a binding that registers operators under a fixed name and
 //! writes no Python module. Runs where tests/end_to_end.rs runs, and is left out of a bare `cargo test` like it.
 
-#[path = "common/fixture.rs"]
-mod fixture;
-#[path = "common/run.rs"]
-mod run;
+mod common;
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
-use run::run;
+use common::folder::fixture;
+use common::program::{kernel_builder, python, run};
 
 /// Checks a build with the real client, on the device that it is given.
 const CHECK: &str = "\
@@ -26,18 +24,13 @@ if device == 'cpu' or torch.cuda.is_available():
 ";
 
 fn build(kernel: &Path, variant: &str) -> Output {
-    run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
-        .arg("build")
+    run(kernel_builder("build")
         .arg(kernel)
         .args(["--variant", variant]))
 }
 
 fn load(kernel: &Path, backend: &str) {
-    let venv = std::env::var("KERNEL_BUILDER_TEST_VENV")
-        .expect("`make test` sets KERNEL_BUILDER_TEST_VENV");
-    run(Command::new(Path::new(&venv).join("bin/python"))
-        .current_dir(kernel)
-        .args(["-c", CHECK, backend]));
+    run(python().current_dir(kernel).args(["-c", CHECK, backend]));
 }
 
 fn replace(kernel: &Path, file: &str, pairs: &[(&str, &str)]) {
@@ -54,7 +47,7 @@ fn replace(kernel: &Path, file: &str, pairs: &[(&str, &str)]) {
 #[test]
 #[ignore = "builds with Nix for minutes: run by `make full-test`"]
 fn the_kernel_of_the_tutorial_builds_and_loads() {
-    let kernel = fixture::copy("tutorials/img2gray");
+    let kernel = fixture("tutorials/img2gray");
     build(kernel.path(), "torch211-cxx11-cu130-x86_64-linux");
     load(kernel.path(), "cuda");
 }
@@ -62,7 +55,7 @@ fn the_kernel_of_the_tutorial_builds_and_loads() {
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn operators_of_a_fixed_namespace_are_found() {
-    let dir = fixture::copy("tutorials/img2gray");
+    let dir = fixture("tutorials/img2gray");
     let kernel = dir.path();
     let loop_of_cpu = "#include \"../torch-ext/torch_binding.h\"\n\
         void img2gray_cpu(torch::Tensor const &input, torch::Tensor &output) {\n  \

@@ -1,13 +1,12 @@
 //! Variants of examples/relu with each CUDA toolkit, and of the oldest and the newest torch, built for real.
 
-#[path = "common/run.rs"]
-mod run;
+mod common;
 
 use std::path::Path;
 use std::process::Command;
 
-use kernel_builder::artifact::fatbin::capabilities;
-use run::printed;
+use common::fatbin::capabilities;
+use common::program::{build, built_library, kernel_builder, printed};
 use serde_json::Value;
 
 const VARIANTS: [&str; 8] = [
@@ -26,12 +25,7 @@ const VARIANTS: [&str; 8] = [
 #[ignore = "downloads five toolkits and builds for minutes: run by `make full-test`"]
 fn toolkits_compile_for_the_architectures_that_were_asked() {
     let relu = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/relu");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kernel-builder"));
-    command.arg("build").arg(&relu);
-    for variant in VARIANTS {
-        command.args(["--variant", variant]);
-    }
-    assert!(command.status().expect("run").success());
+    printed(&mut build(&relu, &VARIANTS));
     for variant in VARIANTS {
         let dir = relu.join("build").join(variant);
         let metadata = std::fs::read_to_string(dir.join("metadata.json")).expect("metadata.json");
@@ -40,11 +34,7 @@ fn toolkits_compile_for_the_architectures_that_were_asked() {
             .as_array()
             .map(|archs| archs.iter().filter_map(Value::as_str).collect())
             .unwrap_or_default();
-        let entries = dir.read_dir().expect("a variant");
-        let mut files = entries.map(|entry| entry.expect("an entry").path());
-        let library = files
-            .find(|path| path.extension().is_some_and(|extension| extension == "so"))
-            .expect("a library");
+        let library = built_library(&relu, variant);
         let found = capabilities(&std::fs::read(library).expect("a library")).expect("fatbins");
         let found: Vec<String> = found.iter().map(ToString::to_string).collect();
         println!("{variant}: {}", found.join(" "));
@@ -64,8 +54,7 @@ fn the_oldest_and_the_newest_torch_load_their_variant() {
         ("2.15.0", "torch215-cxx11-cpu-x86_64-linux"),
     ] {
         printed(
-            Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
-                .arg("build")
+            kernel_builder("build")
                 .arg(&relu)
                 .args(["--variant", variant]),
         );

@@ -2,7 +2,6 @@
 //! the plan.
 
 pub mod clang;
-pub mod client;
 mod cxx_abi;
 pub mod header_library;
 mod name;
@@ -19,7 +18,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::kernel::{Backend, Framework, Kernel};
 use crate::version::Version;
 
-pub use self::client::Machine;
 pub use self::cxx_abi::CxxAbi;
 pub use self::header_library::{HeaderLibrary, header_libraries, other_releases};
 use self::header_library::{header_archives, header_families};

@@ -367,19 +367,6 @@ impl Table {
 }
 
 impl Table {
-    /// Every name that a variant can have: of the rows, with the C++ ABI and with each torch release's stable ABI, and of
-    /// Python alone.
-    pub fn names(&self) -> BTreeSet<String> {
-        let torch: BTreeSet<&Version> = self.rows.iter().filter_map(Row::torch).collect();
-        let backends = Backend::ALL.iter().copied();
-        let mut names = self.variants();
-        names.extend(backends.map(name::python_only));
-        for row in self.rows.iter().filter(|row| row.torch().is_some()) {
-            names.extend(torch.iter().map(|abi| name::compiled(row, Some(abi))));
-        }
-        names
-    }
-
     /// The variants that its rows make, without those of a stable ABI.
     pub fn variants(&self) -> BTreeSet<String> {
         let rows = self.rows.iter();

@@ -25,22 +25,6 @@ pub struct Identity {
     pub files: Vec<String>,
 }
 
-impl Identity {
-    /// The id of the files as they are now, native and Python.
-    ///
-    /// # Errors
-    /// Those of the file system.
-    pub fn id(&self, root: &Utf8Path, python: &Python) -> std::io::Result<String> {
-        let mut lines = vec![self.salt.clone()];
-        for file in self.files.iter().chain(&python.files(root)?) {
-            let hash = hex(&Sha256::digest(std::fs::read(root.join(file))?));
-            lines.push(format!("{hash}  {file}"));
-        }
-        let hash = hex(&Sha256::digest(lines.join("\n")));
-        Ok(format!("{}_{}", self.prefix, &hash[..10]))
-    }
-}
-
 impl Python {
     /// The files of the package, in order, as paths from the kernel's folder. `sources.find` of nix/kernel/sources.nix
     /// finds the same.

@@ -1,15 +1,11 @@
 //! A copy of this repository in which a test may change files, and Nix as a user has it, for tests that build for real.
-// Not every test file uses all of it.
-#![allow(dead_code)]
-
-#[path = "run.rs"]
-mod run;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-pub use run::run;
+use super::folder::{REPOSITORY, copy_tracked};
+use super::program::{build, kernel_builder, run};
 
 /// A copy of this repository as git would clone it, so that a test may change files.
 pub struct Clone {
@@ -18,15 +14,13 @@ pub struct Clone {
 
 impl Clone {
     pub fn new() -> Self {
-        Self::of_torch("2.11")
+        Self::with_torch("2.11")
     }
 
-    /// One whose examples/relu is built for another torch release.
-    pub fn of_torch(version: &str) -> Self {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    /// A copy whose examples/relu is built for another torch release.
+    pub fn with_torch(version: &str) -> Self {
         let dir = tempfile::tempdir().expect("a temporary folder");
-        let files = run(Command::new("git").current_dir(root).args([
-            "ls-files",
+        let parts = [
             "Cargo.lock",
             "Cargo.toml",
             "build.rs",
@@ -37,12 +31,8 @@ impl Clone {
             "nix",
             "src",
             "templates",
-        ]));
-        for file in String::from_utf8_lossy(&files.stdout).lines() {
-            let target = dir.path().join(file);
-            std::fs::create_dir_all(target.parent().expect("a folder")).expect("create a folder");
-            std::fs::copy(root.join(file), target).expect("copy a file");
-        }
+        ];
+        copy_tracked(Path::new(REPOSITORY), &parts, dir.path());
         let clone = Self { dir };
         clone.keep_one_torch(version);
         for arguments in [
@@ -64,15 +54,13 @@ impl Clone {
         clone
     }
 
-    /// Tests build two variants of examples/relu: those of the torch release that they load it with.
+    /// Leaves two variants of examples/relu: those of the torch release that a test loads it with.
     fn keep_one_torch(&self, version: &str) {
         let path = self.relu().join("build.toml");
         let text = std::fs::read_to_string(&path).expect("an example");
         let bounds = format!("[torch]\nminver = \"{version}\"\nmaxver = \"{version}\"");
         std::fs::write(&path, text.replacen("[torch]", &bounds, 1)).expect("write");
-        run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
-            .arg("generate")
-            .arg(self.relu()));
+        run(kernel_builder("generate").arg(self.relu()));
     }
 
     pub fn path(&self) -> &Path {
@@ -89,7 +77,7 @@ impl Clone {
         std::fs::write(path, old + text).expect("write");
     }
 
-    /// Everything that a variant is made of, as derivations by name.
+    /// The derivations that a variant is made of, by name.
     pub fn derivations(&self, variant: &str) -> BTreeMap<String, String> {
         let expression = format!(
             r#"let variant = builtins.head (builtins.filter (v: v.variant == "{variant}")
@@ -119,10 +107,7 @@ impl Clone {
     }
 
     pub fn build(&self, arguments: &[&str]) -> Output {
-        run(Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
-            .arg("build")
-            .arg(self.relu())
-            .args(arguments))
+        run(build(&self.relu(), &[]).args(arguments))
     }
 }
 

@@ -14,7 +14,6 @@ pub fn evaluate(expression: &str) -> Value {
 }
 
 /// Nix's words for an expression whose evaluation fails.
-#[allow(dead_code, reason = "not every test file has such expressions")]
 pub fn error(expression: &str) -> String {
     let output = instantiate(expression);
     assert!(!output.status.success(), "no error: {expression}");

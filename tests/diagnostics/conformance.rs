@@ -2,8 +2,8 @@
 //! `make test` prepares the client (`KERNEL_BUILDER_TEST_VENV`) and runs this; a bare `cargo test` leaves it out.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Command;
 
+use crate::common::program::python;
 use kernel_builder::kernel::{Backend, Kernel, KernelDependency, KernelPin};
 use serde_json::Value;
 
@@ -112,7 +112,6 @@ fn files() -> BTreeMap<&'static str, String> {
 #[test]
 #[ignore = "needs the kernels client"]
 fn the_client_agrees() {
-    let venv = std::env::var("KERNEL_BUILDER_TEST_VENV").expect("set by make test");
     let files = files();
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (name, text) in &files {
@@ -120,7 +119,7 @@ fn the_client_agrees() {
         std::fs::create_dir(&kernel).expect("create a folder");
         std::fs::write(kernel.join("build.toml"), text).expect("write a file");
     }
-    let output = Command::new(format!("{venv}/bin/python"))
+    let output = python()
         .arg(concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/tests/diagnostics/conformance.py"

@@ -1,6 +1,8 @@
 //! What users see when their build.toml is wrong, and what a kernel looks like when it is right.
 
 mod cases;
+#[path = "../common/mod.rs"]
+mod common;
 mod compact;
 mod conformance;
 mod detection;

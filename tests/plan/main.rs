@@ -1,17 +1,17 @@
 //! Plans: from a kernel's folder to what build.nix will say.
 
-#[path = "../common/kernel.rs"]
-mod kernel;
-#[path = "../common/nix.rs"]
-mod nix;
+#[path = "../common/mod.rs"]
+mod common;
 
 mod agreement;
 mod operators;
 mod shared;
 mod units;
 
-use self::kernel::Sample;
+use self::agreement::build_id;
 use camino::Utf8Path;
+use common::kernel::Sample;
+use common::nix;
 use kernel_builder::kernel::Kernel;
 use kernel_builder::matrix::{Matrix, matrix, table};
 use kernel_builder::plan::{Driver, NoarchPlan, Plan, UnitGroup, VariantPlan, plan};
@@ -132,7 +132,7 @@ fn a_kernel_may_be_compiled_for_some_backends_only() {
     // What is compiled for one backend is no part of the builds for others.
     let ids = |plan: &Plan| -> Vec<String> {
         let root = sample.kernel().root;
-        let id = |v: &NoarchPlan| v.id.id(&root, &plan.python).expect("an id");
+        let id = |v: &NoarchPlan| build_id(&v.id, &root, &plan.python);
         plan.noarch.iter().map(id).collect()
     };
     let before = ids(&plan);

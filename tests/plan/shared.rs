@@ -1,7 +1,7 @@
 //! Sources that two sections list, and sections without a source: compiled once, for what both ask.
 
-use super::kernel::Sample;
 use super::{CUDA, VariantPlan, gencode, only, whole};
+use crate::common::kernel::Sample;
 use kernel_builder::matrix::{matrix, table};
 use kernel_builder::plan::{Component, plan};
 

@@ -1,12 +1,10 @@
 //! A kernel as the tutorials of 2025 had it, updated with its sources, built and loaded by the real client.
 
-#[path = "../common/run.rs"]
-mod run;
-
 use std::path::Path;
 use std::process::Command;
 
-use self::run::{printed, run};
+use crate::common::folder::{Folder, REPOSITORY, copy};
+use crate::common::program::{printed, python, run};
 
 /// The CPU form of the first tutorial's kernel.
 const KERNEL: &str = "tests/cmd/update-build.in/sources";
@@ -25,13 +23,9 @@ print('same')
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn an_updated_kernel_of_2025_builds_and_loads() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    run(Command::new("cp")
-        .arg("-r")
-        .arg(root.join(KERNEL))
-        .arg(dir.path().join("kernel")));
-    let kernel = dir.path().join("kernel");
+    let folder = Folder::new();
+    copy(&Path::new(REPOSITORY).join(KERNEL), folder.path());
+    let kernel = folder.path();
     // The edits that the update leaves to the author.
     let module = kernel.join("torch-ext/img2gray/__init__.py");
     let text = std::fs::read_to_string(&module).expect("the module");
@@ -42,13 +36,10 @@ fn an_updated_kernel_of_2025_builds_and_loads() {
 
     let program = |arguments: &[&str]| {
         let mut program = Command::new(env!("CARGO_BIN_EXE_kernel-builder"));
-        run(program.current_dir(&kernel).args(arguments));
+        run(program.current_dir(kernel).args(arguments));
     };
     program(&["update-build", "--sources"]);
     program(&["build", "--variant", "torch211-cxx11-cpu-x86_64-linux"]);
-    let venv = std::env::var("KERNEL_BUILDER_TEST_VENV")
-        .expect("`make test` sets KERNEL_BUILDER_TEST_VENV");
-    let python = Path::new(&venv).join("bin/python");
-    let text = printed(Command::new(python).current_dir(&kernel).args(["-c", USE]));
+    let text = printed(python().current_dir(kernel).args(["-c", USE]));
     assert!(text.contains("same"), "{text}");
 }

@@ -3,6 +3,8 @@
 mod built;
 #[path = "../diagnostics/cases.rs"]
 mod cases;
+#[path = "../common/mod.rs"]
+mod common;
 mod corpus;
 #[path = "../diagnostics/fixture.rs"]
 mod fixture;

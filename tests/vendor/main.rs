@@ -3,78 +3,62 @@
 //! (tests/vendor/stand-ins). All else is real: Nix and its sandbox, the download, the recipes, hipify, torch's headers,
 //! the host compiler. Runs where tests/end_to_end.rs runs, and is left out of a bare `cargo test` like it.
 
-mod loopback;
+#[path = "../common/mod.rs"]
+mod common;
 mod rpm;
 
-use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use camino::Utf8Path;
+use common::archives::wheel;
+use common::folder::{copy, copy_library, fixture_path};
+use common::program::{on_disk, run, venv, words};
+use common::world::World;
 use kernel_builder::nix::Nix;
 use kernel_builder::pins::fetch;
-use sha2::{Digest, Sha256};
+use serde_json::json;
 
-use self::loopback::Server;
 use self::rpm::Member;
 
 const SYSTEM: &str = "x86_64-linux";
 
 /// A copy of the Nix library and of tests/fixtures/all-backends, in which families of pins are replaced.
 struct Vendor {
-    dir: tempfile::TempDir,
-    _server: Server,
+    world: World,
 }
 
 impl Vendor {
     /// `families` are made of one archive each: its file name and content.
     fn new(families: &[(&str, &str, Vec<u8>)]) -> Self {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let dir = tempfile::tempdir().expect("a temporary folder");
-        for part in ["lib", "nix", "templates"] {
-            copy(&root.join(part), &dir.path().join(part));
-        }
-        let kernel = dir.path().join("kernel");
-        copy(&root.join("tests/fixtures/all-backends"), &kernel);
-        let generate = Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
-            .arg("generate")
-            .arg(&kernel)
-            .output();
-        succeeded(&generate.expect("start kernel-builder"));
+        let world = World::new();
+        copy_library(&world.path(""));
+        copy(&fixture_path("all-backends"), &world.path("kernel"));
+        run(world.command("generate").arg(world.path("kernel")));
         // Its own toolset cannot be had here.
-        let build_nix = std::fs::read_to_string(kernel.join("build.nix")).expect("build.nix");
+        let build_nix = world.read("kernel/build.nix");
         let build_nix = build_nix.replace("\"gcc-toolset-14\"", "\"gcc-12\"");
-        std::fs::write(kernel.join("build.nix"), build_nix).expect("written");
+        world.write("kernel/build.nix", build_nix);
 
-        let files = families
-            .iter()
-            .map(|(_, file, content)| ((*file).to_owned(), content.clone()));
-        let server = Server::new(files.collect());
         for (family, file, content) in families {
-            let pins = serde_json::json!({
-                "family": family,
-                "archives": [{
-                    "kind": if file.ends_with(".rpm") { "rpm" } else { "wheel" },
-                    "name": family,
-                    "version": "1",
-                    "file": file,
-                    "sha256": kernel_builder::hex(&Sha256::digest(content)),
-                    "urls": [server.url(file)],
-                }],
-                "trees": [],
-            });
-            let path = dir.path().join(format!("nix/pins/{SYSTEM}/{family}.json"));
-            std::fs::write(path, pins.to_string()).expect("written");
+            world.write(&format!("files/{file}"), content);
+            let archives = json!([{
+                "kind": if file.ends_with(".rpm") { "rpm" } else { "wheel" },
+                "name": family,
+                "version": "1",
+                "file": file,
+                "sha256": world.sha256(file),
+                "urls": [world.url(&format!("files/{file}"))],
+            }]);
+            world.write_pins(".", family, &archives, &json!([]));
         }
-        Self {
-            dir,
-            _server: server,
-        }
+        Self { world }
     }
 
-    /// Builds what a Nix expression, which may use `kernel` (variants by name), `recipes` and `run`, stands for.
+    /// Builds the derivation of a Nix expression, which may use `kernel` (variants by name), `recipes` and `run`.
     fn build(&self, expression: &str) -> Output {
-        let root = self.dir.path().display();
+        let root = self.world.path("");
+        let root = root.display();
         let expression = format!(
             r#"
             let
@@ -103,30 +87,9 @@ impl Vendor {
     }
 }
 
-fn copy(from: &Path, to: &Path) {
-    for entry in walkdir::WalkDir::new(from) {
-        let entry = entry.expect("an entry");
-        let target = to.join(entry.path().strip_prefix(from).expect("below"));
-        if entry.file_type().is_dir() {
-            std::fs::create_dir_all(target).expect("create a folder");
-        } else {
-            std::fs::copy(entry.path(), target).expect("copy a file");
-        }
-    }
-}
-
 fn succeeded(output: &Output) -> String {
-    let why = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{why}");
+    assert!(output.status.success(), "{}", words(output));
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
-
-/// Where a path of the store lies: below NIX_REMOTE, if that is a folder.
-fn on_disk(path: &str) -> PathBuf {
-    match std::env::var("NIX_REMOTE") {
-        Ok(store) if store.starts_with('/') => PathBuf::from(format!("{store}{path}")),
-        _ => PathBuf::from(path),
-    }
 }
 
 /// Brings the registry's part of the toolchains into the store.
@@ -147,25 +110,21 @@ fn stand_in(name: &str) -> Vec<u8> {
 }
 
 /// A wheel of torch with its real headers and its real hipify.
-fn wheel() -> Vec<u8> {
-    let venv = std::env::var("KERNEL_BUILDER_TEST_VENV").expect("KERNEL_BUILDER_TEST_VENV");
-    let packages = Path::new(&venv).join("lib/python3.11/site-packages");
-    let mut wheel = zip::ZipWriter::new(Cursor::new(Vec::new()));
-    let options =
-        zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+fn torch_wheel() -> Vec<u8> {
+    let packages = venv().join("lib/python3.11/site-packages");
+    let mut members = Vec::new();
     for part in ["torch/include", "torch/utils/hipify"] {
         for entry in walkdir::WalkDir::new(packages.join(part)).sort_by_file_name() {
             let entry = entry.expect("an entry");
             let name = entry.path().strip_prefix(&packages).expect("below");
             let name = name.to_str().expect("UTF-8");
             if entry.file_type().is_file() && !name.contains("__pycache__") {
-                wheel.start_file(name, options).expect("a member");
                 let content = std::fs::read(entry.path()).expect("a file");
-                wheel.write_all(&content).expect("written");
+                members.push((name.to_owned(), content));
             }
         }
     }
-    wheel.finish().expect("a wheel").into_inner()
+    wheel(&members)
 }
 
 /// A shared library with one function, by the machine's own compiler.
@@ -241,7 +200,7 @@ fn inspect(variant: &str, output: &str) -> (PathBuf, Vec<String>, serde_json::Va
 #[ignore = "needs a Nix store, a virtual environment and a package index: `make test`"]
 fn rocm_and_xpu_variants_are_built_from_the_archives_of_vendors() {
     prepare();
-    let wheel = wheel();
+    let wheel = torch_wheel();
     let vendor = Vendor::new(&[
         ("rocm-7.2", "rocm-1-1.el8.x86_64.rpm", rocm()),
         ("oneapi-2025.3", "oneapi-1-1.x86_64.rpm", oneapi()),

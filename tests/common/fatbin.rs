@@ -1,4 +1,5 @@
-//! The GPU architectures that an object or a library holds code for: reads the fatbins in it. Not the code itself.
+//! The GPU architectures that an object or a library holds code for, read from its fatbins. The program itself reads them in
+//! nix/kernel/archs.sh when it links; this is a second reader to judge it by.
 //!
 //! NVIDIA documents no layout. This one is that of nvcc 13.0 and of libnvfatbin 12.6 and 12.8 (for clang), found by
 //! compiling for known architectures; all numbers are little-endian:
@@ -18,13 +19,14 @@ use object::elf::FileHeader64;
 use object::read::elf::{FileHeader, SectionHeader};
 use thiserror::Error;
 
-use crate::kernel::Capability;
-use crate::kernel::capability::Feature;
+use kernel_builder::kernel::Capability;
+use kernel_builder::kernel::capability::Feature;
 
-/// Where compilers put fatbins.
+/// The section in which compilers put fatbins.
 const SECTION: &[u8] = b".nv_fatbin";
 
-const MAGIC: u32 = 0xBA55_ED50;
+/// The first four bytes of a fatbin.
+pub const MAGIC: u32 = 0xBA55_ED50;
 
 /// Why the architectures of a file cannot be read.
 #[derive(Debug, Error)]
@@ -37,11 +39,11 @@ pub enum FatbinError {
     Kind { kind: u16, at: usize },
 }
 
-/// The architectures of an object or a library, in order; none if it has no device code. `ptx` says that there is PTX
-/// beside the machine code.
+/// The architectures of an object or a library, in order; empty if it has no device code. `ptx` says that there is
+/// PTX beside the machine code.
 ///
 /// # Errors
-/// `FatbinError` for what is no ELF file, or has fatbins of another layout.
+/// `FatbinError` for a file that is no ELF file, or has fatbins of another layout.
 pub fn capabilities(file: &[u8]) -> Result<Vec<Capability>, FatbinError> {
     let elf = FileHeader64::<Endianness>::parse(file)?;
     let endian = elf.endian()?;
@@ -49,7 +51,7 @@ pub fn capabilities(file: &[u8]) -> Result<Vec<Capability>, FatbinError> {
     let mut found = BTreeMap::new();
     for section in sections.iter() {
         if sections.section_name(endian, section)? == SECTION {
-            read(section.data(endian, file)?, &mut found)?;
+            read_section(section.data(endian, file)?, &mut found)?;
         }
     }
     let capabilities = found.into_iter().map(|((arch, feature), ptx)| Capability {
@@ -62,7 +64,10 @@ pub fn capabilities(file: &[u8]) -> Result<Vec<Capability>, FatbinError> {
 }
 
 /// Adds the images of a section to those found.
-fn read(section: &[u8], found: &mut BTreeMap<(u32, Feature), bool>) -> Result<(), FatbinError> {
+pub fn read_section(
+    section: &[u8],
+    found: &mut BTreeMap<(u32, Feature), bool>,
+) -> Result<(), FatbinError> {
     let mut at = 0;
     while at < section.len() {
         // A linker aligns the fatbins of several objects.
@@ -144,75 +149,5 @@ impl Numbers<'_> {
             .and_then(|size| from.checked_add(size))
             .filter(|end| *end <= self.bytes.len())
             .ok_or(FatbinError::Container(self.base))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::{FatbinError, MAGIC, read};
-    use crate::kernel::capability::Feature::{Architecture, Baseline, Family};
-
-    const A: u64 = 1 << 20;
-    const F: u64 = 1 << 21;
-
-    /// A container of images: kind, architecture, flags.
-    fn container(images: &[(u16, u32, u64)]) -> Vec<u8> {
-        let mut body = Vec::new();
-        for (kind, arch, flags) in images {
-            let mut image = vec![0; 64 + 8];
-            image[0..2].copy_from_slice(&kind.to_le_bytes());
-            image[4..8].copy_from_slice(&64_u32.to_le_bytes());
-            image[8..16].copy_from_slice(&8_u64.to_le_bytes());
-            image[28..32].copy_from_slice(&arch.to_le_bytes());
-            image[40..48].copy_from_slice(&(flags | 0x11).to_le_bytes());
-            body.extend(image);
-        }
-        let mut bytes = MAGIC.to_le_bytes().to_vec();
-        bytes.extend([1, 0, 16, 0]);
-        bytes.extend((body.len() as u64).to_le_bytes());
-        bytes.extend(body);
-        bytes
-    }
-
-    #[test]
-    fn images_of_all_containers_are_found() {
-        let mut section = container(&[(2, 90, 0), (1, 90, 0), (2, 90, A)]);
-        section.extend([0; 8]);
-        section.extend(container(&[
-            (2, 100, F | 1 << 24),
-            (2, 121, 0),
-            (1, 121, 0x8000),
-        ]));
-        let mut found = BTreeMap::new();
-        read(&section, &mut found).expect("fatbins");
-        let expected = [
-            ((90, Baseline), true),
-            ((90, Architecture), false),
-            ((100, Family), false),
-            ((121, Baseline), true),
-        ];
-        assert_eq!(found.into_iter().collect::<Vec<_>>(), expected);
-    }
-
-    #[test]
-    fn another_layout_is_an_error_and_never_a_crash() {
-        let whole = container(&[(2, 90, 0), (1, 90, 0)]);
-        for length in 1..whole.len() {
-            let result = read(&whole[..length], &mut BTreeMap::new());
-            assert!(
-                matches!(result, Err(FatbinError::Container(_))),
-                "{length}: {result:?}"
-            );
-        }
-        let result = read(&container(&[(7, 90, 0)]), &mut BTreeMap::new());
-        assert!(matches!(result, Err(FatbinError::Kind { kind: 7, .. })));
-        for at in 0..whole.len() {
-            let mut bytes = whole.clone();
-            bytes[at] = !bytes[at];
-            // Whatever it says, it ends.
-            let _ = read(&bytes, &mut BTreeMap::new());
-        }
     }
 }

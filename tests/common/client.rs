@@ -1,22 +1,22 @@
-//! Which variants a machine loads, and which of them first: the rules of the PyPI client (kernels 0.17.2,
-//! `kernels.variants`), on names alone, so that they hold for builds of others too.
+//! The variants that a machine loads, best first: the rules of the PyPI client (kernels 0.17.2, `kernels.variants`) written
+//! once more on names alone. tests/client.rs compares them with the client itself.
 
 use std::cmp::Reverse;
 
-use super::CxxAbi;
-use crate::kernel::Backend;
-use crate::version::Version;
+use kernel_builder::kernel::Backend;
+use kernel_builder::matrix::CxxAbi;
+use kernel_builder::version::Version;
 
 /// The oldest macOS that loads compiled Metal variants (`_METAL_MIN_MACOS_VERSION`).
 const METAL_MACOS: &str = "26.0";
 
-/// What the client looks at before it loads a kernel.
+/// The facts of a machine that the client looks at before it loads a kernel.
 #[derive(Clone, Debug)]
-pub struct Machine {
+pub struct ClientMachine {
     /// Nix's name of the system, e.g. `x86_64-linux`.
     pub system: String,
     pub backend: Backend,
-    /// Version of the backend's toolkit: of CUDA, what torch was built with.
+    /// Version of the backend's toolkit; for CUDA, the one that torch was built with.
     pub compute: Option<Version>,
     /// Major and minor of the installed torch.
     pub torch: Option<Version>,
@@ -27,11 +27,11 @@ pub struct Machine {
     pub macos: Option<Version>,
 }
 
-/// A variant's name, read.
+/// The parts of a variant's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Name<'a> {
+pub enum VariantName<'a> {
     Compiled {
-        framework: Framework,
+        framework: NamedFramework,
         /// `cpu`, `cu130`, `rocm72`, ...
         compute: &'a str,
         /// Nix's name of the system.
@@ -41,9 +41,9 @@ pub enum Name<'a> {
     Noarch(&'a str),
 }
 
-/// What a compiled variant was built against.
+/// The framework that a compiled variant was built against.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Framework {
+pub enum NamedFramework {
     StableTorch(Version),
     Torch {
         version: Version,
@@ -53,19 +53,19 @@ pub enum Framework {
     TvmFfi(Version),
 }
 
-/// Reads a variant's name; nothing if the client would not.
-pub fn read(name: &str) -> Option<Name<'_>> {
+/// Reads a variant's name; `None` if the client would not read it.
+pub fn read_name(name: &str) -> Option<VariantName<'_>> {
     if let Some(backend) = name.strip_prefix("torch-")
         && !name.starts_with("torch-stable-abi")
     {
-        return Some(Name::Noarch(backend));
+        return Some(VariantName::Noarch(backend));
     }
     let mut parts: Vec<&str> = name.split('-').collect();
     let (os, cpu, compute) = (parts.pop()?, parts.pop()?, parts.pop()?);
     let framework = match parts[..] {
-        ["torch", "stable", abi] => Framework::StableTorch(digits(abi.strip_prefix("abi")?)?),
-        ["tvm", ffi] => Framework::TvmFfi(digits(ffi.strip_prefix("ffi")?)?),
-        [torch, ref abi @ ..] => Framework::Torch {
+        ["torch", "stable", abi] => NamedFramework::StableTorch(digits(abi.strip_prefix("abi")?)?),
+        ["tvm", ffi] => NamedFramework::TvmFfi(digits(ffi.strip_prefix("ffi")?)?),
+        [torch, ref abi @ ..] => NamedFramework::Torch {
             version: digits(torch.strip_prefix("torch")?)?,
             cxx_abi: match abi {
                 [] => None,
@@ -76,7 +76,7 @@ pub fn read(name: &str) -> Option<Name<'_>> {
         },
         _ => return None,
     };
-    Some(Name::Compiled {
+    Some(VariantName::Compiled {
         framework,
         compute,
         system: format!("{cpu}-{os}"),
@@ -98,7 +98,7 @@ fn toolkit<'a>(compute: &'a str, prefix: &str) -> Option<(&'a str, u64)> {
 }
 
 /// The names that a machine loads, the preferred ones first; equals keep their order.
-pub fn accepted<'a>(names: &[&'a str], machine: &Machine) -> Vec<&'a str> {
+pub fn accepted_names<'a>(names: &[&'a str], machine: &ClientMachine) -> Vec<&'a str> {
     let mut ranked: Vec<_> = names
         .iter()
         .filter_map(|name| Some((rank(name, machine).ok()?, *name)))
@@ -114,11 +114,11 @@ type Rank = (u8, Reverse<Option<Version>>, bool, Reverse<u64>);
 ///
 /// # Errors
 /// Why the machine does not load it.
-pub fn rank(name: &str, machine: &Machine) -> Result<Rank, String> {
-    let read = read(name).ok_or_else(|| format!("{name} is not the name of a variant"))?;
+pub fn rank(name: &str, machine: &ClientMachine) -> Result<Rank, String> {
+    let read = read_name(name).ok_or_else(|| format!("{name} is not the name of a variant"))?;
     let (framework, compute, system) = match read {
-        Name::Noarch(backend) => return rank_noarch(backend, machine),
-        Name::Compiled {
+        VariantName::Noarch(backend) => return rank_noarch(backend, machine),
+        VariantName::Compiled {
             framework,
             compute,
             system,
@@ -132,7 +132,7 @@ pub fn rank(name: &str, machine: &Machine) -> Result<Rank, String> {
         None => "none is installed".to_owned(),
     };
     let (kind, newest, tagged) = match framework {
-        Framework::StableTorch(abi) => {
+        NamedFramework::StableTorch(abi) => {
             if machine.torch.as_ref().is_none_or(|torch| &abi > torch) {
                 return Err(format!(
                     "it needs torch {abi} or newer; {}",
@@ -141,7 +141,7 @@ pub fn rank(name: &str, machine: &Machine) -> Result<Rank, String> {
             }
             (0, Some(abi), false)
         }
-        Framework::Torch { version, cxx_abi } => {
+        NamedFramework::Torch { version, cxx_abi } => {
             if machine.torch.as_ref() != Some(&version) {
                 return Err(format!("it needs torch {version}; {}", has(&machine.torch)));
             }
@@ -153,7 +153,7 @@ pub fn rank(name: &str, machine: &Machine) -> Result<Rank, String> {
             }
             (1, None, cxx_abi.is_some())
         }
-        Framework::TvmFfi(version) => {
+        NamedFramework::TvmFfi(version) => {
             if machine.tvm_ffi.as_ref() != Some(&version) {
                 return Err(format!(
                     "it needs tvm-ffi {version}; {}",
@@ -167,7 +167,7 @@ pub fn rank(name: &str, machine: &Machine) -> Result<Rank, String> {
     Ok((kind, Reverse(newest), tagged, Reverse(minor)))
 }
 
-fn rank_noarch(backend: &str, machine: &Machine) -> Result<Rank, String> {
+fn rank_noarch(backend: &str, machine: &ClientMachine) -> Result<Rank, String> {
     let wanted = match machine.backend {
         Backend::Cann => "npu",
         backend => backend.as_str(),
@@ -186,7 +186,7 @@ fn rank_noarch(backend: &str, machine: &Machine) -> Result<Rank, String> {
 }
 
 /// The minor version of the toolkit, where newer ones are preferred.
-fn rank_compute(compute: &str, machine: &Machine) -> Result<u64, String> {
+fn rank_compute(compute: &str, machine: &ClientMachine) -> Result<u64, String> {
     let own = own_compute(machine);
     let differs = || Err(format!("it is for {compute}, this machine has {own}"));
     if machine.backend == Backend::Cuda && compute.starts_with("cu") {
@@ -213,9 +213,16 @@ fn rank_compute(compute: &str, machine: &Machine) -> Result<u64, String> {
 }
 
 /// The machine's own compute as names have it.
-fn own_compute(machine: &Machine) -> String {
+fn own_compute(machine: &ClientMachine) -> String {
     match &machine.compute {
-        Some(version) => super::name::compute(machine.backend, Some(version)),
+        Some(version) => {
+            let prefix = match machine.backend {
+                Backend::Cuda => "cu",
+                backend => backend.as_str(),
+            };
+            let (major, minor) = version.major_minor();
+            format!("{prefix}{major}{minor}")
+        }
         None => machine.backend.as_str().to_owned(),
     }
 }

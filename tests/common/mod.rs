@@ -1,0 +1,14 @@
+//! The code that test files share: scratch folders, the program and other programs, an index on this machine, and second
+//! readers to judge builds by. No test is in here.
+#![expect(dead_code, reason = "each test file uses a part of it")]
+
+pub mod archives;
+pub mod client;
+pub mod clone;
+pub mod fatbin;
+pub mod folder;
+pub mod kernel;
+pub mod loopback;
+pub mod nix;
+pub mod program;
+pub mod world;

@@ -1,0 +1,78 @@
+//! Programs that tests run: the one under test, a Python with torch and the client, and others that must succeed.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The folder of the store that tests have for themselves.
+pub fn store() -> String {
+    let store = std::env::var("NIX_REMOTE").unwrap_or_default();
+    assert!(
+        !store.is_empty(),
+        "`make test` sets NIX_REMOTE: tests have a store of their own"
+    );
+    store
+}
+
+/// The place of a store path on this machine: below NIX_REMOTE.
+pub fn on_disk(store_path: &str) -> PathBuf {
+    PathBuf::from(store() + store_path.trim())
+}
+
+/// The program under test, with the name of one of its commands.
+pub fn kernel_builder(command: &str) -> Command {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_kernel-builder"));
+    program.arg(command);
+    program
+}
+
+/// `kernel-builder build` of some variants of a kernel; the default ones if none is named.
+pub fn build(kernel: &Path, variants: &[&str]) -> Command {
+    let mut program = kernel_builder("build");
+    let variants = variants.iter().flat_map(|name| ["--variant", *name]);
+    program.arg(kernel).args(variants);
+    program
+}
+
+/// The library of a variant that was built into the kernel's folder.
+pub fn built_library(kernel: &Path, variant: &str) -> PathBuf {
+    let files = std::fs::read_dir(kernel.join("build").join(variant)).expect("a variant");
+    let mut files = files.map(|file| file.expect("a file").path());
+    files
+        .find(|file| file.extension().is_some_and(|extension| extension == "so"))
+        .expect("a library")
+}
+
+/// The virtual environment with torch and the client.
+pub fn venv() -> PathBuf {
+    std::env::var("KERNEL_BUILDER_TEST_VENV")
+        .expect("`make test` sets KERNEL_BUILDER_TEST_VENV")
+        .into()
+}
+
+/// The Python of the virtual environment.
+pub fn python() -> Command {
+    Command::new(venv().join("bin/python"))
+}
+
+/// Runs a program that must succeed. NB: never with the machine's own store.
+pub fn run(command: &mut Command) -> Output {
+    store();
+    let output = command.output().expect("start a program");
+    assert!(
+        output.status.success(),
+        "{command:?} failed:\n{}\n{}",
+        String::from_utf8_lossy(&output.stdout),
+        words(&output)
+    );
+    output
+}
+
+/// The standard output of a program that must succeed.
+pub fn printed(command: &mut Command) -> String {
+    String::from_utf8(run(command).stdout).expect("UTF-8")
+}
+
+/// The words of a program for its user: its standard error.
+pub fn words(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}

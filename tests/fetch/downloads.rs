@@ -1,0 +1,205 @@
+//! Downloads that stall, break, lie or are refused: which file is kept, which is asked for again, and what is said.
+
+use std::process::Command;
+
+use crate::common::program::words;
+use serde_json::json;
+
+use crate::index::{ALPHA, BETA, DELTA, GAMMA, Index, SIZE, nix_hash};
+
+#[test]
+fn every_source_gives_what_is_pinned_once() {
+    let index = Index::new();
+    let report = index.succeed(&[]);
+    let fetched = report["fetched"].as_array().expect("names").len();
+    assert_eq!(fetched, 4, "{report}");
+    let sent = index.sent();
+    for name in [ALPHA, GAMMA, DELTA] {
+        assert_eq!(sent[name], SIZE as u64, "{name}");
+    }
+    // Of a wheel of which only headers are wanted, its directory and these.
+    assert!(sent[BETA] < SIZE as u64 / 4, "{sent:?}");
+    assert_eq!(report["downloaded"], sent.values().sum::<u64>());
+
+    let again = index.succeed(&[]);
+    assert_eq!(again["present"], 4);
+    assert_eq!(index.sent(), sent, "what is in the store is not downloaded");
+}
+
+/// A server that makes its `.tar.gz` anew: the hash of all of it but the first folder is pinned, as GNU tar unpacks it. Links
+/// and what may be executed count; another content is refused.
+#[test]
+fn a_tarball_is_known_by_the_hash_of_its_tree() {
+    let index = Index::new();
+    let release = index.path("release-1.0");
+    index.write("release-1.0/include/deep/a.h", "int a;");
+    index.write("release-1.0/configure", "#!/bin/sh");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o775);
+    std::fs::set_permissions(release.join("configure"), mode).expect("a mode");
+    std::os::unix::fs::symlink("include/deep/a.h", release.join("a.h")).expect("a link");
+    let name = "v1.0.tar.gz";
+    let packed = index.path("files").join(name);
+    let pack = || {
+        let mut tar = Command::new("tar");
+        tar.arg("-czf").arg(&packed).arg("-C").arg(index.path(""));
+        let status = tar.arg("release-1.0").status().expect("tar on the PATH");
+        assert!(status.success());
+    };
+    pack();
+    let unpacked = index.path("unpacked");
+    std::fs::create_dir(&unpacked).expect("a folder");
+    let mut tar = Command::new("tar");
+    tar.arg("-xzf").arg(&packed).arg("-C").arg(&unpacked);
+    let status = tar.arg("--strip-components=1").status();
+    assert!(status.expect("tar on the PATH").success());
+    let sha256 = nix_hash(&unpacked);
+    let tree = json!({
+        "name": "release-1.0",
+        "sha256": sha256,
+        "sources": [{
+            "archive": {
+                "kind": "tarball", "name": "release", "version": "1.0", "file": name, "sha256": sha256,
+                "urls": [index.url("files/v1.0.tar.gz")],
+            },
+            "take": [{ "glob": "**" }],
+        }],
+    });
+    index.write_pins("library", "seed", &json!([]), &json!([tree]));
+
+    index.write("release-1.0/include/deep/a.h", "int b;");
+    pack();
+    let output = index.fetch(&[]);
+    assert_eq!(output.status.code(), Some(3));
+    let said = words(&output);
+    assert!(said.contains("something else than was pinned"), "{said}");
+
+    // A link that leads out, and a file below it: written nowhere.
+    let outside = index.path("outside");
+    std::fs::create_dir(&outside).expect("a folder");
+    let file = std::fs::File::create(&packed).expect("a file");
+    let gzip = flate2::write::GzEncoder::new(file, flate2::Compression::default());
+    let mut hostile = tar::Builder::new(gzip);
+    let mut link = tar::Header::new_gnu();
+    link.set_entry_type(tar::EntryType::Symlink);
+    link.set_size(0);
+    hostile
+        .append_link(&mut link, "release-1.0/out", &outside)
+        .expect("a link");
+    let mut member = tar::Header::new_gnu();
+    member.set_size(4);
+    member.set_mode(0o644);
+    hostile
+        .append_data(&mut member, "release-1.0/out/evil", &b"evil"[..])
+        .expect("a member");
+    let gzip = hostile.into_inner().expect("a tar file");
+    gzip.finish().expect("a tar.gz file");
+    let output = index.fetch(&[]);
+    assert_eq!(output.status.code(), Some(3));
+    let said = words(&output);
+    assert!(said.contains("cannot be unpacked"), "{said}");
+    assert!(!outside.join("evil").exists());
+
+    index.write("release-1.0/include/deep/a.h", "int a;");
+    pack();
+    let report = index.succeed(&[]);
+    assert_eq!(report["fetched"], json!(["release-1.0"]), "{report}");
+}
+
+#[test]
+fn an_index_without_ranges_gives_the_same() {
+    let index = Index::new();
+    index.behave(&json!({ "ranges": false }));
+    let words = words(&index.fetch(&[]));
+    assert!(
+        words.contains(&format!("parts of {BETA} could not be had")),
+        "{words}"
+    );
+    assert_eq!(index.succeed(&[])["present"], 4);
+    assert!(index.sent()[BETA] >= SIZE as u64);
+}
+
+#[test]
+fn a_download_that_stalls_or_breaks_goes_on_where_it_was() {
+    let index = Index::new();
+    index.behave(&json!({ "faults": {
+        ALPHA: ["stall:1000000", "cut:500000", "status:503", "cut:0", "ok"],
+        BETA: ["stall:1000", "cut:10", "status:503"],
+        GAMMA: ["cut:1", "stall:0", "ok"],
+        DELTA: ["cut:1000000", "stall:1000000"],
+    }}));
+    let output = index.fetch(&[]);
+    assert_eq!(output.status.code(), Some(0), "{}", words(&output));
+    let sent = index.sent();
+    assert_eq!(sent[ALPHA], SIZE as u64);
+    assert_eq!(sent[GAMMA], SIZE as u64);
+    assert!(sent[BETA] < SIZE as u64 / 4, "{sent:?}");
+}
+
+#[test]
+fn a_source_that_gives_up_is_named_with_what_it_said() {
+    let index = Index::new();
+    index.behave(&json!({ "faults": { GAMMA: ["only:stall:10"] } }));
+    index.fail(
+        &[],
+        &[
+            "old/gamma-1.0.tar: it answers with status 404",
+            "files/gamma-1.0.tar: nothing came for 1 s",
+        ],
+    );
+    // Nothing else waits for it, and nothing is lost.
+    index.behave(&json!({}));
+    let sent = index.sent();
+    let report = index.succeed(&[]);
+    assert_eq!(report["fetched"], json!([GAMMA]));
+    assert!(index.sent()[GAMMA] <= SIZE as u64 + sent[GAMMA]);
+}
+
+#[test]
+fn wrong_bytes_are_never_kept() {
+    let index = Index::new();
+    index.behave(&json!({ "faults": { ALPHA: ["only:wrong"], BETA: ["only:wrong"] } }));
+    let says = format!("serves another {ALPHA} than the pinned one");
+    index.fail(&[], &[&says]);
+    assert_eq!(index.cached(), [DELTA, GAMMA]);
+    assert_eq!(
+        index.sent()[ALPHA],
+        SIZE as u64,
+        "pip would fetch the same again"
+    );
+
+    // The same with another source.
+    index.behave(&json!({ "faults": { ALPHA: ["only:wrong"], BETA: ["ok"] } }));
+    std::fs::copy(
+        index.path("files").join(ALPHA),
+        index.path("files/mirror.whl"),
+    )
+    .expect("copied");
+    let alpha = index.archive("wheel", "alpha", ALPHA, &[index.url("files/mirror.whl")]);
+    index.pin_with_headers(&[alpha, index.gamma(), index.delta()]);
+    let report = index.succeed(&[]);
+    assert_eq!(report["present"], 2, "{report}");
+}
+
+#[test]
+fn parts_with_wrong_bytes_are_replaced_by_the_whole_file() {
+    let index = Index::new();
+    // Its directory, then its headers.
+    index.behave(&json!({ "faults": { BETA: ["ok", "wrong"] } }));
+    let output = index.fetch(&[]);
+    assert_eq!(output.status.code(), Some(0), "{}", words(&output));
+    assert!(index.sent()[BETA] > SIZE as u64);
+    assert!(index.cached().contains(&BETA.to_owned()));
+}
+
+#[test]
+fn a_disk_that_is_too_small_is_noticed_before_anything_is_downloaded() {
+    let index = Index::new();
+    let mut alpha = index.alpha();
+    alpha["size"] = json!(1_000_000_000_000_000_u64);
+    index.pin_with_headers(&[alpha]);
+    index.fail(
+        &[],
+        &["there is too little room in", "1000000000 MB to download"],
+    );
+    assert!(index.sent().is_empty());
+}
