@@ -1,10 +1,9 @@
 //! The command line, as clap reads it. What the commands do is in commands/.
 
 use camino::Utf8PathBuf;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use crate::matrix::Profile;
 use crate::pins::packages::PackageRequest;
 
 const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the kernel's files are wrong, 2 wrong usage, 3 the environment \
@@ -34,264 +33,330 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Build a kernel's variants into its build/ folder
-    Build {
-        #[command(flatten)]
-        kernel: KernelDir,
-        #[command(flatten)]
-        variants: Variants,
-        /// Compilations at a time [default: cores, as far as memory allows]
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-        max_jobs: Option<u16>,
-        /// Cores that one compilation may use
-        #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
-        cores: u16,
-        /// Use no network: fail if something would have to be downloaded
-        #[arg(long)]
-        offline: bool,
-        /// Print every line that compilers print
-        #[arg(short = 'L', long)]
-        print_build_logs: bool,
-    },
+    Build(BuildArgs),
     /// Check build.toml and the files it names
     #[command(alias = "validate")]
-    CheckConfig {
-        #[command(flatten)]
-        kernel: KernelDir,
-        /// Print problems as JSON
-        #[arg(long)]
-        json: bool,
-    },
+    CheckConfig(CheckConfigArgs),
     /// Print shell completions
-    Completions { shell: Shell },
+    Completions(CompletionsArgs),
     /// Open a shell with a variant's compilers, torch and tools
-    Devshell {
-        #[command(flatten)]
-        shell: Shelled,
-    },
+    Devshell(ShellArgs),
     /// Explain a problem code such as KB0101, or list all of them
-    Explain {
-        /// The code, in upper or lower case
-        code: Option<String>,
-    },
+    Explain(ExplainArgs),
     /// Bring the toolchains of a kernel's variants into the Nix store
     #[command(after_help = FETCH)]
-    Fetch {
-        #[command(flatten)]
-        kernel: KernelDir,
-        #[command(flatten)]
-        variants: Variants,
-        /// Also what checks need: Python, torch, the `kernels` client
-        #[arg(long)]
-        check: bool,
-        /// Also what a shell needs; without --variant, of the one that suits this machine
-        #[arg(long, conflicts_with = "check")]
-        shell: bool,
-        /// Instead, what Nix needs to build this program from its sources
-        #[arg(long, conflicts_with_all = ["path", "names", "check", "shell"])]
-        tool: bool,
-        /// Use no network: only the store, the download cache and --from
-        #[arg(long)]
-        offline: bool,
-        /// Take files from a folder that --to wrote, before any other source
-        #[arg(long, value_name = "DIR")]
-        from: Option<Utf8PathBuf>,
-        /// Also write all files to a folder, for a machine without a network
-        #[arg(long, value_name = "DIR")]
-        to: Option<Utf8PathBuf>,
-        /// Print what was done as JSON
-        #[arg(long)]
-        json: bool,
-    },
+    Fetch(FetchArgs),
     /// Format Nix files
-    Format {
-        /// Files, or folders to look for them in
-        #[arg(value_name = "PATH", default_value = ".")]
-        paths: Vec<Utf8PathBuf>,
-        /// Write nothing; exit 1 if a file would change
-        #[arg(long)]
-        check: bool,
-    },
+    Format(FormatArgs),
     /// Write build.nix, from which Nix builds
-    Generate {
-        #[command(flatten)]
-        kernel: KernelDir,
-        /// Only say whether build.nix is up to date; exit 1 if it is not
-        #[arg(long)]
-        check: bool,
-        /// Write it to this file, not into the kernel's folder
-        #[arg(long, value_name = "FILE", conflicts_with = "check")]
-        output: Option<Utf8PathBuf>,
-    },
+    Generate(GenerateArgs),
     /// Print the steps of a build as a graph, without building
     #[command(after_help = SHAPE)]
-    Graph {
-        #[command(flatten)]
-        kernel: KernelDir,
-        #[command(flatten)]
-        variants: Variants,
-        /// Print JSON: the steps of `plan --json`, each with what it needs
-        #[arg(long, conflicts_with = "dot")]
-        json: bool,
-        /// Print Graphviz's language, for `dot -Tsvg` [default]
-        #[arg(long)]
-        dot: bool,
-    },
+    Graph(GraphArgs),
     /// List the variants that a kernel is built for on this system
-    ListVariants {
-        #[command(flatten)]
-        kernel: KernelDir,
-        /// Those of every system
-        #[arg(long)]
-        all: bool,
-        /// The builds that development shells are for: for a kernel of Python alone, each torch and compute
-        #[arg(long)]
-        arch: bool,
-        /// List what is not built, and which rule and key of build.toml excludes it
-        #[arg(long)]
-        why: bool,
-        /// Print a JSON array of objects
-        #[arg(long)]
-        json: bool,
-    },
+    ListVariants(ListVariantsArgs),
     /// Look up what toolchains are made of, for contributors; print what changed since
-    Pin {
-        /// Only these families of pins, such as cuda-13.0 [default: all]
-        #[arg(value_name = "FAMILY")]
-        families: Vec<String>,
-        /// Add this torch release: its variants and what they need
-        #[arg(long, value_name = "RELEASE", conflicts_with = "families")]
-        torch: Option<String>,
-        /// Only this system, such as x86_64-linux
-        #[arg(long, conflicts_with = "torch")]
-        system: Option<String>,
-        /// Write the changes
-        #[arg(long)]
-        write: bool,
-        /// Take new content of this file, though its name is the same; may be given several times
-        #[arg(long, value_name = "FILE")]
-        accept: Vec<String>,
-        /// A checkout of kernel-builder [default: the one around the current folder]
-        #[arg(
-            long,
-            value_name = "DIR",
-            default_value = ".",
-            hide_default_value = true
-        )]
-        repository: Utf8PathBuf,
-    },
+    Pin(PinArgs),
     /// Pin Python packages that a kernel's checks and shells need, in its python-packages.json
     #[command(after_help = PACKAGES)]
-    PinPython {
-        /// Packages of pip's index to add, such as rich or 'rich>=14,<16'; without any, newer versions of those pinned
-        #[arg(value_name = "NAME")]
-        names: Vec<PackageRequest>,
-        /// Folder of the kernel
-        #[arg(
-            long,
-            value_name = "KERNEL_DIR",
-            default_value = ".",
-            hide_default_value = true
-        )]
-        kernel: Utf8PathBuf,
-    },
+    PinPython(PinPythonArgs),
     /// Say what a build would do, and why, without building or fetching
     #[command(after_help = SHAPE)]
-    Plan {
-        #[command(flatten)]
-        kernel: KernelDir,
-        #[command(flatten)]
-        variants: Variants,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    Plan(PlanArgs),
     /// Print the JSON Schema of build.toml, for editors
     Schema,
     /// Open a shell with a built variant, to test it
-    Testshell {
-        #[command(flatten)]
-        shell: Shelled,
-    },
+    Testshell(ShellArgs),
     /// Rewrite an older build.toml and flake.nix in their current form, with --sources also C++ and Python
-    UpdateBuild {
-        #[command(flatten)]
-        kernel: KernelDir,
-        /// Write nothing; exit 1 if something would change
-        #[arg(long)]
-        check: bool,
-        /// Write nothing; print what would change, in sources too
-        #[arg(long)]
-        diff: bool,
-        /// Also rewrite sources that register operators under a namespace which all builds of the kernel have: builds
-        /// that register under their own can be loaded together
-        #[arg(long)]
-        sources: bool,
-    },
+    UpdateBuild(UpdateBuildArgs),
     /// Check that the sources of toolchains still have what is pinned
-    VerifyPins {
-        /// Only these families of pins, such as cuda-13.0 [default: all]
-        #[arg(value_name = "FAMILY")]
-        families: Vec<String>,
-        /// Only what variants of this profile need
-        #[arg(long, value_enum)]
-        profile: Option<Profile>,
-        /// Read also what is taken of archives, and compare it
-        #[arg(long)]
-        deep: bool,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-        /// A checkout of kernel-builder whose pins to check [default: those of this program]
-        #[arg(long, value_name = "DIR")]
-        repository: Option<Utf8PathBuf>,
-    },
+    VerifyPins(VerifyPinsArgs),
     /// Build every step of variants twice, in different folders, and compare
     #[command(after_help = TWICE)]
-    VerifyReproducible {
-        #[command(flatten)]
-        kernel: KernelDir,
-        #[command(flatten)]
-        variants: Variants,
-        /// Compilations at a time [default: cores, as far as memory allows]
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-        max_jobs: Option<u16>,
-        /// Cores that one compilation may use
-        #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
-        cores: u16,
-    },
+    VerifyReproducible(VerifyReproducibleArgs),
 }
 
+/// The arguments of `build`.
 #[derive(Debug, Args)]
-pub struct KernelDir {
-    /// Folder of the kernel, or its build.toml
-    #[arg(value_name = "KERNEL_DIR", default_value = ".")]
-    pub path: Utf8PathBuf,
-}
-
-#[derive(Debug, Args)]
-pub struct Variants {
-    /// Only this variant, or those that a glob such as 'torch21?-*-cu130-*' matches; may be given several times
-    #[arg(long = "variant", value_name = "VARIANT")]
-    pub names: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-pub struct Shelled {
+pub struct BuildArgs {
     #[command(flatten)]
-    pub kernel: KernelDir,
+    pub kernel: KernelArgs,
+    #[command(flatten)]
+    pub variants: VariantArgs,
+    #[command(flatten)]
+    pub jobs: JobArgs,
+    /// Use no network: fail if something would have to be downloaded
+    #[arg(long)]
+    pub offline: bool,
+    /// Print every line that compilers print
+    #[arg(short = 'L', long)]
+    pub print_build_logs: bool,
+}
+
+/// The arguments of `check-config`.
+#[derive(Debug, Args)]
+pub struct CheckConfigArgs {
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    /// Print problems as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The arguments of `completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    pub shell: Shell,
+}
+
+/// The arguments of `explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// The code, in upper or lower case
+    pub code: Option<String>,
+}
+
+/// The arguments of `fetch`.
+#[derive(Debug, Args)]
+pub struct FetchArgs {
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    #[command(flatten)]
+    pub variants: VariantArgs,
+    /// Also what checks need: Python, torch, the `kernels` client
+    #[arg(long)]
+    pub check: bool,
+    /// Also what a shell needs; without --variant, of the one that suits this machine
+    #[arg(long, conflicts_with = "check")]
+    pub shell: bool,
+    /// Instead, what Nix needs to build this program from its sources
+    #[arg(long, conflicts_with_all = ["path", "names", "check", "shell"])]
+    pub tool: bool,
+    /// Use no network: only the store, the download cache and --from
+    #[arg(long)]
+    pub offline: bool,
+    /// Take files from a folder that --to wrote, before any other source
+    #[arg(long, value_name = "DIR")]
+    pub from: Option<Utf8PathBuf>,
+    /// Also write all files to a folder, for a machine without a network
+    #[arg(long, value_name = "DIR")]
+    pub to: Option<Utf8PathBuf>,
+    /// Print what was done as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The arguments of `format`.
+#[derive(Debug, Args)]
+pub struct FormatArgs {
+    /// Files, or folders to look for them in
+    #[arg(value_name = "PATH", default_value = ".")]
+    pub paths: Vec<Utf8PathBuf>,
+    /// Write nothing; exit 1 if a file would change
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// The arguments of `generate`.
+#[derive(Debug, Args)]
+pub struct GenerateArgs {
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    /// Only say whether build.nix is up to date; exit 1 if it is not
+    #[arg(long)]
+    pub check: bool,
+    /// Write it to this file, not into the kernel's folder
+    #[arg(long, value_name = "FILE", conflicts_with = "check")]
+    pub output: Option<Utf8PathBuf>,
+}
+
+/// The arguments of `graph`.
+#[derive(Debug, Args)]
+pub struct GraphArgs {
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    #[command(flatten)]
+    pub variants: VariantArgs,
+    /// Print JSON: the steps of `plan --json`, each with what it needs
+    #[arg(long, conflicts_with = "dot")]
+    pub json: bool,
+    /// Print Graphviz's language, for `dot -Tsvg` [default]
+    #[arg(long)]
+    pub dot: bool,
+}
+
+/// The arguments of `list-variants`.
+#[derive(Debug, Args)]
+pub struct ListVariantsArgs {
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    /// Those of every system
+    #[arg(long)]
+    pub all: bool,
+    /// The builds that development shells are for: for a kernel of Python alone, each torch and compute
+    #[arg(long)]
+    pub arch: bool,
+    /// List what is not built, and which rule and key of build.toml excludes it
+    #[arg(long)]
+    pub why: bool,
+    /// Print a JSON array of objects
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The arguments of `pin`.
+#[derive(Debug, Args)]
+pub struct PinArgs {
+    /// Only these families of pins, such as cuda-13.0 [default: all]
+    #[arg(value_name = "FAMILY")]
+    pub families: Vec<String>,
+    /// Add this torch release: its variants and what they need
+    #[arg(long, value_name = "RELEASE", conflicts_with = "families")]
+    pub torch: Option<String>,
+    /// Only this system, such as x86_64-linux
+    #[arg(long, conflicts_with = "torch")]
+    pub system: Option<String>,
+    /// Write the changes
+    #[arg(long)]
+    pub write: bool,
+    /// Take new content of this file, though its name is the same; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub accept: Vec<String>,
+    /// A checkout of kernel-builder [default: the one around the current folder]
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = ".",
+        hide_default_value = true
+    )]
+    pub repository: Utf8PathBuf,
+}
+
+/// The arguments of `pin-python`.
+#[derive(Debug, Args)]
+pub struct PinPythonArgs {
+    /// Packages of pip's index to add, such as rich or 'rich>=14,<16'; without any, newer versions of those pinned
+    #[arg(value_name = "NAME")]
+    pub names: Vec<PackageRequest>,
+    /// Folder of the kernel
+    #[arg(
+        long,
+        value_name = "KERNEL_DIR",
+        default_value = ".",
+        hide_default_value = true
+    )]
+    pub kernel: Utf8PathBuf,
+}
+
+/// The arguments of `plan`.
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    #[command(flatten)]
+    pub variants: VariantArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The arguments of `devshell` and of `testshell`.
+#[derive(Debug, Args)]
+pub struct ShellArgs {
+    #[command(flatten)]
+    pub kernel: KernelArgs,
     /// The variant [default: the one that suits this machine]
     #[arg(long, value_name = "VARIANT")]
     pub variant: Option<String>,
-    /// Compilations at a time [default: cores, as far as memory allows]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub max_jobs: Option<u16>,
-    /// Cores that one compilation may use
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
-    pub cores: u16,
+    #[command(flatten)]
+    pub jobs: JobArgs,
     /// Print every line that compilers print
     #[arg(short = 'L', long)]
     pub print_build_logs: bool,
     /// Run this instead of an interactive shell
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
+}
+
+/// The arguments of `update-build`.
+#[derive(Debug, Args)]
+pub struct UpdateBuildArgs {
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    /// Write nothing; exit 1 if something would change
+    #[arg(long)]
+    pub check: bool,
+    /// Write nothing; print what would change, in sources too
+    #[arg(long)]
+    pub diff: bool,
+    /// Also rewrite sources that register operators under a namespace which all builds of the kernel have: builds
+    /// that register under their own can be loaded together
+    #[arg(long)]
+    pub sources: bool,
+}
+
+/// The arguments of `verify-pins`.
+#[derive(Debug, Args)]
+pub struct VerifyPinsArgs {
+    /// Only these families of pins, such as cuda-13.0 [default: all]
+    #[arg(value_name = "FAMILY")]
+    pub families: Vec<String>,
+    /// Only what variants of this profile need
+    #[arg(long, value_enum)]
+    pub profile: Option<PinProfile>,
+    /// Read also what is taken of archives, and compare it
+    #[arg(long)]
+    pub deep: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// A checkout of kernel-builder whose pins to check [default: those of this program]
+    #[arg(long, value_name = "DIR")]
+    pub repository: Option<Utf8PathBuf>,
+}
+
+/// The arguments of `verify-reproducible`.
+#[derive(Debug, Args)]
+pub struct VerifyReproducibleArgs {
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    #[command(flatten)]
+    pub variants: VariantArgs,
+    #[command(flatten)]
+    pub jobs: JobArgs,
+}
+
+// NB: no doc comment on types that are flattened: clap would take it for the command's own text.
+
+#[derive(Debug, Args)]
+pub struct KernelArgs {
+    /// Folder of the kernel, or its build.toml
+    #[arg(value_name = "KERNEL_DIR", default_value = ".")]
+    pub path: Utf8PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct VariantArgs {
+    /// Only this variant, or those that a glob such as 'torch21?-*-cu130-*' matches; may be given several times
+    #[arg(long = "variant", value_name = "VARIANT")]
+    pub names: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct JobArgs {
+    /// Compilations at a time [default: cores, as far as memory allows]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub max_jobs: Option<u16>,
+    /// Cores that one compilation may use
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    pub cores: u16,
+}
+
+/// The profile of pins, as a person writes it.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum PinProfile {
+    /// Package indexes, through the machine's own pip and apt.
+    Registry,
+    /// The vendors' own archives, by URL.
+    Vendor,
 }

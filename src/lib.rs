@@ -2,6 +2,7 @@
 //! CONTRIBUTING.md describes, in the order a kernel passes through them.
 
 pub mod artifact;
+pub mod build;
 pub mod cli;
 pub mod commands;
 pub mod emit;
@@ -16,6 +17,7 @@ pub mod plan;
 pub mod problem;
 pub mod scan;
 pub mod steps;
+pub mod terminal;
 pub mod version;
 
 /// Lower-case hexadecimal digits of bytes.

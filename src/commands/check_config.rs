@@ -1,28 +1,27 @@
 //! `check-config`: is this build.toml right?
 
-use camino::Utf8Path;
-
-use super::prepare::system;
 use super::{CommandError, count, print, print_problems};
+use crate::build::{EngineError, system};
+use crate::cli::CheckConfigArgs;
 use crate::kernel::{Kernel, LoadError};
 use crate::matrix::{matrix, table};
 use crate::plan::warnings;
 use crate::problem::Problems;
 
-pub fn run(path: &Utf8Path, json: bool) -> Result<(), CommandError> {
-    let loaded = match Kernel::load(path) {
+pub fn run(arguments: &CheckConfigArgs) -> Result<(), CommandError> {
+    let loaded = match Kernel::load(&arguments.kernel.path) {
         Ok(loaded) => loaded,
-        Err(LoadError::Problems(problems)) if json => {
-            print_json(&problems, &[])?;
-            return Err(CommandError::Load(LoadError::Problems(problems)));
+        Err(LoadError::Problems(problems)) if arguments.json => {
+            print_problems_json(&problems, &[])?;
+            return Err(EngineError::Load(LoadError::Problems(problems)).into());
         }
         Err(error) => return Err(error.into()),
     };
     let kernel = loaded.kernel;
     let matrix = matrix(&kernel, table());
     let of_sources = warnings(&kernel, &matrix, table());
-    if json {
-        return print_json(&loaded.warnings, &of_sources);
+    if arguments.json {
+        return print_problems_json(&loaded.warnings, &of_sources);
     }
     for problems in [&loaded.warnings].into_iter().chain(&of_sources) {
         print_problems(problems);
@@ -53,7 +52,7 @@ pub fn run(path: &Utf8Path, json: bool) -> Result<(), CommandError> {
 }
 
 /// The problems of build.toml, and under `sources` those of other files, if there are any.
-fn print_json(problems: &Problems, of_sources: &[Problems]) -> Result<(), CommandError> {
+fn print_problems_json(problems: &Problems, of_sources: &[Problems]) -> Result<(), CommandError> {
     let mut json = problems.to_json();
     if !of_sources.is_empty() {
         json["sources"] = of_sources.iter().map(Problems::to_json).collect();

@@ -1,11 +1,12 @@
 //! `explain`: the long form of a problem code.
 
 use super::{CommandError, print};
+use crate::cli::ExplainArgs;
 use crate::problem::code::{self, Code};
 use crate::problem::suggest::nearest;
 
-pub fn run(id: Option<&str>) -> Result<(), CommandError> {
-    let Some(id) = id else {
+pub fn run(arguments: &ExplainArgs) -> Result<(), CommandError> {
+    let Some(id) = arguments.code.as_deref() else {
         let lines = code::ALL
             .iter()
             .map(|code| format!("{code}  {}\n", code.title));

@@ -4,11 +4,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 use walkdir::{DirEntry, WalkDir};
 
 use super::{CommandError, count, print};
+use crate::cli::FormatArgs;
 use crate::emit;
 
-pub fn run(paths: &[Utf8PathBuf], check: bool) -> Result<(), CommandError> {
+pub fn run(arguments: &FormatArgs) -> Result<(), CommandError> {
     let mut changed = Vec::new();
-    for path in paths {
+    for path in &arguments.paths {
         for file in nix_files(path)? {
             let read = std::fs::read_to_string(&file);
             let text = read.map_err(|source| CommandError::Io {
@@ -20,14 +21,14 @@ pub fn run(paths: &[Utf8PathBuf], check: bool) -> Result<(), CommandError> {
                 path: file.clone(),
             })?;
             if formatted != text {
-                if !check {
+                if !arguments.check {
                     emit::replace(&file, &formatted)?;
                 }
                 changed.push(file);
             }
         }
     }
-    if check && !changed.is_empty() {
+    if arguments.check && !changed.is_empty() {
         return Err(CommandError::Unformatted(
             changed.into_iter().map(Utf8PathBuf::into_string).collect(),
         ));

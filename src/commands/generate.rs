@@ -1,19 +1,18 @@
 //! `generate`: build.toml -> build.nix.
 
-use camino::Utf8Path;
-
-use super::prepare::{Prepared, prepare};
 use super::{CommandError, count, print};
+use crate::build;
+use crate::cli::GenerateArgs;
 use crate::emit::{self, Written};
 
-pub fn run(path: &Utf8Path, check: bool, output: Option<&Utf8Path>) -> Result<(), CommandError> {
-    let prepared = prepare(path)?;
-    if let Some(output) = output {
+pub fn run(arguments: &GenerateArgs) -> Result<(), CommandError> {
+    let prepared = build::prepare(&arguments.kernel.path)?;
+    if let Some(output) = &arguments.output {
         // lib/genFlakeOutputs.nix has this program write into the store, where a result says enough.
         emit::write(output, &emit::nix::build_nix(&prepared.plan)?)?;
         return Ok(());
     }
-    if check {
+    if arguments.check {
         let text = emit::nix::build_nix(&prepared.plan)?;
         let current = std::fs::read(prepared.kernel.root.join("build.nix")).unwrap_or_default();
         return if current == text.as_bytes() {
@@ -22,21 +21,14 @@ pub fn run(path: &Utf8Path, check: bool, output: Option<&Utf8Path>) -> Result<()
             Err(CommandError::Stale)
         };
     }
-    let written = write(&prepared)?;
-    let what = match written {
+    let change = match prepared.write_build_nix()? {
         Written::Created => "created",
         Written::Updated => "updated",
         Written::Unchanged => "unchanged",
     };
     let variants = prepared.plan.variants.len() + prepared.plan.noarch.len();
     print(&format!(
-        "build.nix {what}: {}\n",
+        "build.nix {change}: {}\n",
         count(variants, "variant")
     ))
-}
-
-/// Writes build.nix beside build.toml.
-pub fn write(prepared: &Prepared) -> Result<Written, CommandError> {
-    let text = emit::nix::build_nix(&prepared.plan)?;
-    Ok(emit::write(&prepared.kernel.root.join("build.nix"), &text)?)
 }

@@ -1,24 +1,26 @@
 //! `graph`: the steps of a build and what each needs, as JSON or for Graphviz. Builds nothing.
 
-use camino::Utf8Path;
 use serde::Serialize;
 
-use super::prepare::prepare;
-use super::{CommandError, plan, print, survey};
+use super::{CommandError, print, print_json};
+use crate::build;
+use crate::cli::GraphArgs;
 use crate::nix::Nix;
+use crate::steps::json::StepJson;
 
+/// The output of `--json`.
 #[derive(Serialize)]
-struct Graph<'a> {
-    steps: Vec<plan::Step<'a>>,
+struct GraphJson<'a> {
+    steps: Vec<StepJson<'a>>,
 }
 
-pub fn run(path: &Utf8Path, names: &[String], json: bool) -> Result<(), CommandError> {
-    let prepared = prepare(path)?;
-    let variants = prepared.select(names)?;
-    let steps = survey::survey(&Nix::find()?, &prepared, &variants)?;
-    match json {
-        true => plan::print_json(&Graph {
-            steps: steps.all.iter().map(plan::Step::new).collect(),
+pub fn run(arguments: &GraphArgs) -> Result<(), CommandError> {
+    let prepared = build::prepare(&arguments.kernel.path)?;
+    let variants = prepared.select(&arguments.variants.names)?;
+    let steps = build::survey(&Nix::find()?, &prepared, &variants)?;
+    match arguments.json {
+        true => print_json(&GraphJson {
+            steps: steps.all.iter().map(StepJson::new).collect(),
         }),
         false => print(&steps.dot()),
     }

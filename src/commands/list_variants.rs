@@ -1,26 +1,19 @@
 //! `list-variants`: what a kernel is built for, and why not for more, without asking Nix.
 
-use camino::Utf8Path;
 use serde::Serialize;
 
-use super::{CommandError, count, prepare, print};
+use super::{CommandError, count, print};
+use crate::build;
+use crate::cli::ListVariantsArgs;
 use crate::kernel::Kernel;
 use crate::matrix::{Excluded, Variant, arch_variants, matrix, other_releases, table};
 
-/// What is listed, and how.
-pub struct Options {
-    pub all: bool,
-    pub arch: bool,
-    pub why: bool,
-    pub json: bool,
-}
-
 /// A variant, as JSON has it.
 #[derive(Serialize)]
-struct Built<'a> {
+struct ListedVariant<'a> {
     variant: &'a str,
     backend: &'static str,
-    /// Nothing for Python alone, which any system builds.
+    /// `None` for Python alone, which any system builds.
     system: Option<&'a str>,
     torch: Option<&'a str>,
     compute: Option<&'a str>,
@@ -32,36 +25,37 @@ struct Built<'a> {
 
 /// A variant that is not built, as JSON has it.
 #[derive(Serialize)]
-struct NotBuilt<'a> {
+struct ExcludedVariant<'a> {
     variant: &'a str,
     system: &'a str,
     key: String,
     why: String,
 }
 
-pub fn run(path: &Utf8Path, options: Options) -> Result<(), CommandError> {
+pub fn run(arguments: &ListVariantsArgs) -> Result<(), CommandError> {
+    let path = &arguments.kernel.path;
     // No plan is needed, and `--why` is asked where there may be no variant.
     let loaded = Kernel::load(path)?;
-    prepare::mention_warnings(path, &loaded);
+    build::mention_warnings(path, &loaded);
     let kernel = loaded.kernel;
     let matrix = matrix(&kernel, table());
-    if let Some(line) = matrix.left_out().filter(|_| !options.why) {
+    if let Some(line) = matrix.left_out().filter(|_| !arguments.why) {
         anstream::eprintln!("{line}");
     }
     for note in other_releases(&kernel, &matrix, table()) {
         anstream::eprintln!("note: {note}");
     }
-    let system = prepare::system();
-    let listed = |own: Option<&str>| options.all || own.is_none_or(|own| own == system);
-    let variants = match options.arch {
+    let system = build::system();
+    let listed = |own: Option<&str>| arguments.all || own.is_none_or(|own| own == system);
+    let variants = match arguments.arch {
         true => arch_variants(&kernel, table()),
         false => matrix.variants.clone(),
     };
-    if options.why {
+    if arguments.why {
         let excluded = matrix.excluded.iter();
         let excluded = excluded.filter(|excluded| listed(Some(&excluded.system)));
         let excluded: Vec<_> = excluded.map(not_built).collect();
-        return show(&excluded, options.json, |line| {
+        return show(&excluded, arguments.json, |line| {
             format!("{}: {}", line.variant, line.why)
         });
     }
@@ -75,7 +69,7 @@ pub fn run(path: &Utf8Path, options: Options) -> Result<(), CommandError> {
         };
         anstream::eprintln!("no variant is built on {system}; {elsewhere}");
     }
-    show(&variants, options.json, |line| line.variant.to_owned())
+    show(&variants, arguments.json, |line| line.variant.to_owned())
 }
 
 /// Prints lines, or JSON.
@@ -95,9 +89,9 @@ fn show<T: Serialize>(
     )
 }
 
-fn built(variant: &Variant) -> Built<'_> {
+fn built(variant: &Variant) -> ListedVariant<'_> {
     let row = variant.row();
-    Built {
+    ListedVariant {
         variant: &variant.name,
         backend: variant.backend.as_str(),
         system: row.map(|row| row.system.as_str()),
@@ -109,8 +103,8 @@ fn built(variant: &Variant) -> Built<'_> {
     }
 }
 
-fn not_built(excluded: &Excluded) -> NotBuilt<'_> {
-    NotBuilt {
+fn not_built(excluded: &Excluded) -> ExcludedVariant<'_> {
+    ExcludedVariant {
         variant: &excluded.name,
         system: &excluded.system,
         key: excluded.why.key(),

@@ -3,19 +3,25 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use camino::Utf8Path;
 use similar::TextDiff;
 
 use super::{CommandError, count, print};
+use crate::cli::PinArgs;
 use crate::kernel::Backend;
 use crate::matrix::Table;
 use crate::pins::refresh::rows::PATH as TABLE;
 use crate::pins::refresh::{RefreshError, Repository, Request, Update, refresh, text_of};
 use crate::version::Version;
 
-pub fn run(from: &Utf8Path, request: &Request, write: bool) -> Result<(), CommandError> {
-    let repository = Repository::find(from)?;
-    let updates = refresh(&repository, request)?;
+pub fn run(arguments: PinArgs) -> Result<(), CommandError> {
+    let repository = Repository::find(&arguments.repository)?;
+    let request = Request {
+        families: arguments.families,
+        torch: arguments.torch,
+        system: arguments.system,
+        accept: arguments.accept,
+    };
+    let updates = refresh(&repository, &request)?;
     if updates.is_empty() {
         return print("every pin is what the indexes have\n");
     }
@@ -25,7 +31,7 @@ pub fn run(from: &Utf8Path, request: &Request, write: bool) -> Result<(), Comman
         print(&variants(table)?)?;
     }
     let files = count(updates.len(), "file");
-    if !write {
+    if !arguments.write {
         return print(&format!("nothing was written: --write changes {files}\n"));
     }
     for update in &updates {

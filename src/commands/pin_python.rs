@@ -2,15 +2,15 @@
 
 use std::fmt::Write;
 
-use camino::Utf8Path;
-
 use super::{CommandError, count, print};
+use crate::cli::PinPythonArgs;
 use crate::emit::{self, Written};
 use crate::kernel::Kernel;
-use crate::pins::packages::{FILE, PackageRequest, Packages};
+use crate::pins::packages::{FILE, Packages};
 
-pub fn run(path: &Utf8Path, added: &[PackageRequest]) -> Result<(), CommandError> {
-    let root = Kernel::load(path)?.kernel.root;
+pub fn run(arguments: &PinPythonArgs) -> Result<(), CommandError> {
+    let root = Kernel::load(&arguments.kernel)?.kernel.root;
+    let added = &arguments.names;
     let old = Packages::read(&root)?;
     let is_new = old.is_none();
     let old = old.unwrap_or_default();

@@ -2,32 +2,32 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use camino::Utf8Path;
 use serde::Serialize;
 
-use super::fetch::{Purpose, pins, sizes_in_words};
-use super::prepare::prepare;
-use super::{CommandError, build, count, print, survey};
+use super::{CommandError, count, print, print_json};
+use crate::build;
+use crate::build::fetch::{absent_pins, sizes_in_words};
+use crate::cli::PlanArgs;
 use crate::matrix::Variant;
 use crate::nix::Nix;
-use crate::pins::fetch::{Options, Placed, download_size, missing};
-use crate::pins::packages::Packages;
+use crate::pins::fetch::{Options, Placed, download_size};
 use crate::steps::estimate::{CriticalPath, sum};
-use crate::steps::{self, Kind, State, Steps};
+use crate::steps::json::StepJson;
+use crate::steps::{State, Step, Steps};
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Serialize)]
-struct Report<'a> {
-    variants: Vec<OfVariant<'a>>,
-    steps: Vec<Step<'a>>,
-    fetch: Fetch,
-    unavailable: Vec<Unavailable<'a>>,
-    total: Total,
+struct PlanReport<'a> {
+    variants: Vec<VariantReport<'a>>,
+    steps: Vec<StepJson<'a>>,
+    fetch: FilesToFetch,
+    unavailable: Vec<UnavailableName<'a>>,
+    total: PlanTotal,
     critical_path: CriticalPath,
 }
 
 #[derive(Serialize)]
-struct OfVariant<'a> {
+struct VariantReport<'a> {
     variant: &'a str,
     state: &'static str,
     /// Derivations that are to be built for it.
@@ -37,25 +37,8 @@ struct OfVariant<'a> {
     measured: bool,
 }
 
-/// A step, as JSON has it.
 #[derive(Serialize)]
-pub struct Step<'a> {
-    derivation: &'a str,
-    kind: &'static str,
-    name: &'a str,
-    source: Option<&'a str>,
-    driver: Option<&'a str>,
-    variants: &'a BTreeSet<String>,
-    needs: &'a [String],
-    state: &'static str,
-    reasons: &'a [String],
-    hints: &'a [String],
-    seconds: Option<f64>,
-    measured: bool,
-}
-
-#[derive(Serialize)]
-struct Fetch {
+struct FilesToFetch {
     /// Store names.
     files: Vec<String>,
     /// Bytes.
@@ -66,102 +49,56 @@ struct Fetch {
 }
 
 #[derive(Serialize)]
-struct Unavailable<'a> {
+struct UnavailableName<'a> {
     name: &'a str,
     why: String,
 }
 
 #[derive(Serialize)]
-struct Total {
+struct PlanTotal {
     build: usize,
     cached: usize,
     seconds: f64,
     measured: bool,
-    /// Steps to build that nothing is known of.
+    /// The number of steps to build of unknown length.
     unmeasured: usize,
 }
 
-impl<'a> Step<'a> {
-    pub fn new(step: &'a steps::Step) -> Self {
-        let (source, driver) = match &step.kind {
-            Kind::Unit { source, driver, .. } => (Some(&**source), Some(&**driver)),
-            Kind::Join { source } => (Some(&**source), None),
-            _ => (None, None),
-        };
-        Self {
-            derivation: &step.derivation,
-            kind: step.kind.name(),
-            name: &step.name,
-            source,
-            driver,
-            variants: &step.variants,
-            needs: &step.needs,
-            state: state(step.state),
-            reasons: &step.reasons,
-            hints: &step.hints,
-            seconds: step.seconds,
-            measured: step.measured,
-        }
-    }
-}
-
-pub fn run(path: &Utf8Path, names: &[String], json: bool) -> Result<(), CommandError> {
-    let prepared = prepare(path)?;
-    let variants = prepared.select(names)?;
+pub fn run(arguments: &PlanArgs) -> Result<(), CommandError> {
+    let prepared = build::prepare(&arguments.kernel.path)?;
+    let variants = prepared.select(&arguments.variants.names)?;
     let nix = Nix::find()?;
-    let steps = survey::survey(&nix, &prepared, &variants)?;
-    let absent = match steps.to_fetch.is_empty() {
-        true => Vec::new(),
-        false => missing(
-            &nix,
-            &pins(&nix, &variants, Purpose::Build, &Packages::default())?,
-        )
-        .map_err(|error| CommandError::Pins(vec![error]))?,
-    };
-    let needed = |placed: &&Placed| steps.to_fetch.contains(&placed.pin.store_name());
-    let absent: Vec<Placed> = absent.iter().filter(needed).cloned().collect();
+    let steps = build::survey(&nix, &prepared, &variants)?;
+    let absent = absent_pins(&nix, &variants, &steps)?;
     let mut report = report(&steps, &variants, &absent);
-    let foreign = variants.iter().filter_map(|variant| {
-        let row = build::foreign(&nix, variant)?;
+    let without_builder = variants.iter().filter_map(|variant| {
+        let row = build::row_without_builder(&nix, variant)?;
         let mut steps = steps.to_build();
         let to_build = steps.any(|step| step.variants.contains(&variant.name));
-        to_build.then(|| Unavailable {
+        to_build.then(|| UnavailableName {
             name: &variant.name,
             why: format!("Nix has no builder for {}", row.system),
         })
     });
-    report.unavailable.extend(foreign);
-    match json {
+    report.unavailable.extend(without_builder);
+    match arguments.json {
         true => print_json(&report),
         false => print(&text(&steps, &report)),
     }
 }
 
-/// Prints JSON, for a person too.
-pub fn print_json(value: &impl Serialize) -> Result<(), CommandError> {
-    let text = serde_json::to_string_pretty(value).unwrap_or_default();
-    print(&(text + "\n"))
-}
-
-fn state(state: State) -> &'static str {
-    match state {
-        State::Cached => "cached",
-        State::Build => "build",
-    }
-}
-
-fn report<'a>(steps: &'a Steps, variants: &[&'a Variant], absent: &[Placed]) -> Report<'a> {
+fn report<'a>(steps: &'a Steps, variants: &[&'a Variant], absent: &[Placed]) -> PlanReport<'a> {
     let of_variant = |variant: &&'a Variant| {
         let own = steps.to_build();
         let own: Vec<_> = own
             .filter(|step| step.variants.contains(&variant.name))
             .collect();
-        OfVariant {
+        VariantReport {
             variant: &variant.name,
-            state: state(match own.is_empty() {
-                true => State::Cached,
-                false => State::Build,
-            }),
+            state: match own.is_empty() {
+                true => State::Cached.name(),
+                false => State::Build.name(),
+            },
             seconds: sum(own.iter().copied()),
             measured: is_measured(&own),
             steps: own.iter().map(|step| &*step.derivation).collect(),
@@ -169,10 +106,10 @@ fn report<'a>(steps: &'a Steps, variants: &[&'a Variant], absent: &[Placed]) -> 
     };
     let to_build: Vec<_> = steps.to_build().collect();
     let build = to_build.len();
-    Report {
+    PlanReport {
         variants: variants.iter().map(of_variant).collect(),
-        steps: steps.all.iter().map(Step::new).collect(),
-        fetch: Fetch {
+        steps: steps.all.iter().map(StepJson::new).collect(),
+        fetch: FilesToFetch {
             files: absent
                 .iter()
                 .map(|placed| placed.pin.store_name())
@@ -184,12 +121,12 @@ fn report<'a>(steps: &'a Steps, variants: &[&'a Variant], absent: &[Placed]) -> 
         unavailable: steps
             .unavailable
             .iter()
-            .map(|(name, why)| Unavailable {
+            .map(|(name, why)| UnavailableName {
                 name,
                 why: why.clone(),
             })
             .collect(),
-        total: Total {
+        total: PlanTotal {
             build,
             cached: steps.all.len() - build,
             seconds: sum(to_build.iter().copied()),
@@ -206,7 +143,7 @@ fn report<'a>(steps: &'a Steps, variants: &[&'a Variant], absent: &[Placed]) -> 
 /// A group of more steps than this, alike in kind and reasons, is one line.
 const SHOWN: usize = 8;
 
-fn text(steps: &Steps, report: &Report<'_>) -> String {
+fn text(steps: &Steps, report: &PlanReport<'_>) -> String {
     let mut rows = Vec::new();
     for variant in &report.variants {
         let work = match variant.steps.len() {
@@ -220,7 +157,7 @@ fn text(steps: &Steps, report: &Report<'_>) -> String {
         rows.push([variant.variant.to_owned(), work, String::new()]);
     }
     let mut text = columns(&rows);
-    let mut groups: BTreeMap<(&str, &[String]), Vec<&steps::Step>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, &[String]), Vec<&Step>> = BTreeMap::new();
     let mut order = Vec::new();
     for step in steps.to_build() {
         let key = (step.kind.name(), &*step.reasons);
@@ -233,7 +170,7 @@ fn text(steps: &Steps, report: &Report<'_>) -> String {
     let mut rows = Vec::new();
     for key in order {
         let group = &groups[&key];
-        let row = |name: String, group: &[&steps::Step]| {
+        let row = |name: String, group: &[&Step]| {
             let time = sum(group.iter().copied());
             let time = match group.iter().any(|step| step.seconds.is_some()) {
                 true => about(time, is_measured(group)),
@@ -278,7 +215,7 @@ fn why(reasons: &[String]) -> String {
     }
 }
 
-fn summary(steps: &Steps, report: &Report<'_>) -> String {
+fn summary(steps: &Steps, report: &PlanReport<'_>) -> String {
     let mut text = "\n".to_owned();
     if !report.fetch.files.is_empty() {
         text += &format!(
@@ -317,7 +254,7 @@ fn summary(steps: &Steps, report: &Report<'_>) -> String {
 }
 
 /// Whether no time of some steps is guessed.
-fn is_measured(steps: &[&steps::Step]) -> bool {
+fn is_measured(steps: &[&Step]) -> bool {
     let mut guessed = steps
         .iter()
         .filter(|step| step.seconds.is_some() && !step.measured);

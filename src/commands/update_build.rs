@@ -6,6 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use similar::TextDiff;
 
 use super::{CommandError, print, print_problems};
+use crate::cli::UpdateBuildArgs;
 use crate::emit;
 use crate::kernel::{Framework, Kernel, LoadError, read_file};
 use crate::manifest::update::sources::{Role, SourceFile};
@@ -29,8 +30,9 @@ enum Asked {
     Change,
 }
 
-pub fn run(path: &Utf8Path, check: bool, diff: bool, sources: bool) -> Result<(), CommandError> {
-    let (root, file) = locate(path);
+pub fn run(arguments: &UpdateBuildArgs) -> Result<(), CommandError> {
+    let (check, diff, sources) = (arguments.check, arguments.diff, arguments.sources);
+    let (root, file) = locate(&arguments.kernel.path);
     // Nothing is written unless everything can be.
     let (build_toml, notes) = build_toml(&root, file)?;
     let flake = flake(&root)?;

@@ -8,43 +8,38 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 
 use super::{CommandError, count, print};
+use crate::build::pin_failed;
+use crate::cli::{PinProfile, VerifyPinsArgs};
 use crate::matrix::{Profile, Table};
 use crate::nix::Nix;
+use crate::pins::all_families;
 use crate::pins::refresh::spec::{self, Spec};
 use crate::pins::refresh::{RefreshError, Repository, unknown_family};
 use crate::pins::verify::{Checked, Named, Verdict, verify};
-use crate::pins::{PinError, all_families};
 use crate::{library, matrix};
 
-/// What to check, and how.
-#[derive(Debug)]
-pub struct Options {
-    pub families: Vec<String>,
-    pub profile: Option<Profile>,
-    pub deep: bool,
-    pub json: bool,
-    pub repository: Option<camino::Utf8PathBuf>,
-}
-
-pub fn run(options: &Options) -> Result<(), CommandError> {
-    let (families, spec) = match &options.repository {
+pub fn run(arguments: &VerifyPinsArgs) -> Result<(), CommandError> {
+    let (families, spec) = match &arguments.repository {
         Some(dir) => {
             let repository = Repository::find(dir)?;
-            let families = select(repository.families()?, &repository.table()?, options)?;
+            let families = select(repository.families()?, &repository.table()?, arguments)?;
             (families, repository.spec()?)
         }
         None => {
             let all = all_families().map_err(RefreshError::from)?;
             let text = library::text(spec::PATH).unwrap_or_default();
-            (select(all, matrix::table(), options)?, Spec::parse(&text)?)
+            (
+                select(all, matrix::table(), arguments)?,
+                Spec::parse(&text)?,
+            )
         }
     };
-    let nix = options.deep.then(Nix::find).transpose()?;
+    let nix = arguments.deep.then(Nix::find).transpose()?;
     let bar = bar();
     let checked = verify(&families, spec.debian_release(), nix.as_ref(), &bar);
     bar.finish_and_clear();
-    let checked = checked.map_err(|error: PinError| CommandError::Pins(vec![error]))?;
-    print(&if options.json {
+    let checked = checked.map_err(pin_failed)?;
+    print(&if arguments.json {
         data(&checked)
     } else {
         text(&checked)
@@ -63,18 +58,26 @@ pub fn run(options: &Options) -> Result<(), CommandError> {
 }
 
 /// The families that are asked for.
-fn select(all: Vec<Named>, table: &Table, options: &Options) -> Result<Vec<Named>, CommandError> {
+fn select(
+    all: Vec<Named>,
+    table: &Table,
+    arguments: &VerifyPinsArgs,
+) -> Result<Vec<Named>, CommandError> {
     let names: BTreeSet<&str> = all
         .iter()
         .map(|(_, family)| family.family.as_str())
         .collect();
-    for family in &options.families {
+    for family in &arguments.families {
         if !names.contains(family.as_str()) {
             return Err(unknown_family(family, &names).into());
         }
     }
+    let profile = arguments.profile.map(|profile| match profile {
+        PinProfile::Registry => Profile::Registry,
+        PinProfile::Vendor => Profile::Vendor,
+    });
     let rows = table.rows.iter();
-    let rows = rows.filter(|row| options.profile.is_none_or(|profile| row.profile == profile));
+    let rows = rows.filter(|row| profile.is_none_or(|profile| row.profile == profile));
     let of_rows: BTreeSet<(String, String)> = rows
         .flat_map(|row| {
             row.families()
@@ -85,8 +88,8 @@ fn select(all: Vec<Named>, table: &Table, options: &Options) -> Result<Vec<Named
     let asked = |(system, family): &Named| {
         let name = &family.family;
         let of_profile = || of_rows.contains(&(system.clone(), name.clone()));
-        (options.families.is_empty() || options.families.contains(name))
-            && (options.profile.is_none() || of_profile())
+        (arguments.families.is_empty() || arguments.families.contains(name))
+            && (profile.is_none() || of_profile())
     };
     Ok(all.into_iter().filter(asked).collect())
 }

@@ -12,7 +12,7 @@ use crate::kernel::{Backend, Capability, KnownDependency, RocmArch};
 use crate::version::Version;
 
 /// Where the archives of a row come from. In order of preference: what any package index serves comes first.
-#[derive(Clone, Copy, Debug, Deserialize, clap::ValueEnum, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
     /// Package indexes, through the machine's own pip and apt.

@@ -4,6 +4,7 @@ pub mod dot;
 pub mod estimate;
 pub mod hints;
 pub mod inputs;
+pub mod json;
 pub mod record;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,6 +75,16 @@ pub enum State {
     /// Nothing is to be done: the store has it, a binary cache does, or all that would need it.
     Cached,
     Build,
+}
+
+impl State {
+    /// The word for it in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cached => "cached",
+            Self::Build => "build",
+        }
+    }
 }
 
 /// One derivation that is built, not fetched.

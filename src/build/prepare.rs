@@ -1,14 +1,17 @@
-//! What several commands do first: from a path to the plan of the wanted variants.
+//! The first half of most commands: from a path to the plan of the wanted variants, and build.nix from it.
 
 use std::collections::BTreeSet;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{CommandError, count, print_problems};
+use super::error::{EngineError, failed_to};
+use crate::emit::{self, Written};
 use crate::kernel::{Backend, Kernel, Loaded};
+use crate::machine::ThisMachine;
 use crate::manifest::Edition;
 use crate::matrix::{Matrix, Variant, matrix, select, table};
 use crate::plan::{Plan, plan};
+use crate::terminal::{count, print_problems};
 
 /// A kernel with everything that follows from its build.toml.
 pub struct Prepared {
@@ -18,13 +21,13 @@ pub struct Prepared {
 }
 
 /// Reads, checks and plans a kernel; notes go to standard error, and that there are warnings.
-pub fn prepare(path: &Utf8Path) -> Result<Prepared, CommandError> {
+pub fn prepare(path: &Utf8Path) -> Result<Prepared, EngineError> {
     let loaded = Kernel::load(path)?;
     mention_warnings(path, &loaded);
     let kernel = loaded.kernel;
     let matrix = matrix(&kernel, table());
     if matrix.variants.is_empty() {
-        return Err(CommandError::NoVariants {
+        return Err(EngineError::NoVariants {
             why: matrix.reasons().join("; "),
             is_limited: matrix.is_limited(),
             help: match matrix.is_limited() {
@@ -89,7 +92,7 @@ impl Prepared {
     ///
     /// # Errors
     /// A name or glob without a variant, and a kernel of which nothing is built here when nothing is asked for.
-    pub fn select(&self, patterns: &[String]) -> Result<Vec<&Variant>, CommandError> {
+    pub fn select(&self, patterns: &[String]) -> Result<Vec<&Variant>, EngineError> {
         if !patterns.is_empty() {
             return Ok(select(&self.matrix, patterns)?);
         }
@@ -108,7 +111,7 @@ impl Prepared {
     ///
     /// # Errors
     /// The errors of `select`, and a variant whose toolchain nobody has pinned.
-    pub fn select_pinned(&self, patterns: &[String]) -> Result<Vec<&Variant>, CommandError> {
+    pub fn select_pinned(&self, patterns: &[String]) -> Result<Vec<&Variant>, EngineError> {
         let selected = self.select(patterns)?;
         let mut left_out = Vec::new();
         let mut kept = Vec::new();
@@ -122,7 +125,7 @@ impl Prepared {
         let named = left_out.iter().find(is_named);
         let first = left_out.first().filter(|_| kept.is_empty());
         if let Some((variant, unpinned)) = named.or(first) {
-            return Err(CommandError::Unpinned {
+            return Err(EngineError::Unpinned {
                 variant: variant.name.clone(),
                 family: unpinned.family.clone(),
                 why: unpinned.why.clone(),
@@ -138,8 +141,45 @@ impl Prepared {
         Ok(kept)
     }
 
-    /// Why nothing is built on a system when nothing is asked for.
-    pub fn nothing_here(&self, system: &str) -> CommandError {
+    /// Writes build.nix beside build.toml.
+    ///
+    /// # Errors
+    /// `EngineError::Emit`, such as a build.nix of the user's own.
+    pub fn write_build_nix(&self) -> Result<Written, EngineError> {
+        let text = emit::nix::build_nix(&self.plan)?;
+        Ok(emit::write(&self.kernel.root.join("build.nix"), &text)?)
+    }
+
+    /// The absolute path of the kernel's folder, as Nix needs it.
+    ///
+    /// # Errors
+    /// `EngineError::Io`
+    pub fn root(&self) -> Result<Utf8PathBuf, EngineError> {
+        let root = self.kernel.root.canonicalize_utf8();
+        root.map_err(failed_to("find the kernel's folder"))
+    }
+
+    /// The variant that suits this machine, after saying why.
+    ///
+    /// # Errors
+    /// `EngineError::NothingHere` when no variant can be built on this system.
+    pub fn choose_for_this_machine(&self) -> Result<&Variant, EngineError> {
+        let system = system();
+        let here: Vec<&Variant> = self
+            .matrix
+            .variants
+            .iter()
+            .filter(|variant| variant.builds_on(&system) && variant.unpinned().is_none())
+            .collect();
+        let (variant, why) = ThisMachine::find()
+            .choose(&here)
+            .ok_or_else(|| self.nothing_here(&system))?;
+        anstream::eprintln!("{}: {why}", variant.name);
+        Ok(variant)
+    }
+
+    /// The error of a system on which nothing is built when nothing is asked for.
+    fn nothing_here(&self, system: &str) -> EngineError {
         let variants = self.matrix.variants.iter();
         let (here, elsewhere): (Vec<_>, Vec<_>) =
             variants.partition(|variant| variant.builds_on(system));
@@ -154,7 +194,7 @@ impl Prepared {
                 format!("the kernel has {number}, for {}", systems.join(" and "))
             }
         };
-        CommandError::NothingHere {
+        EngineError::NothingHere {
             system: system.to_owned(),
             why,
         }

@@ -1,12 +1,12 @@
-//! What `build`, `plan` and `graph` have in common: the steps of variants, why each is to be done, and the record of what
-//! was done.
+//! The steps of variants, why each is to be done, and the record of those that were done. Nothing is built here.
 
 use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use super::error::{EngineError, failed_to};
+use super::fetch::unpack_library;
 use super::prepare::{Prepared, system};
-use super::{CommandError, fetch};
 use crate::emit;
 use crate::matrix::Variant;
 use crate::nix::derivation::Derivation;
@@ -18,25 +18,14 @@ use crate::steps::inputs::{Files, Inputs, reasons};
 use crate::steps::record::Record;
 use crate::steps::{Kind, State, Steps, Wanted};
 
-fn io(action: &str) -> impl FnOnce(std::io::Error) -> CommandError {
-    let action = action.to_owned();
-    move |source| CommandError::Io { action, source }
-}
-
-/// The kernel's folder as Nix needs it.
-pub fn root(prepared: &Prepared) -> Result<Utf8PathBuf, CommandError> {
-    let root = prepared.kernel.root.canonicalize_utf8();
-    root.map_err(io("find the kernel's folder"))
-}
-
 /// Asks Nix for the derivations of some variants, in their order. `file` is their build.nix.
 pub fn evaluate(
     nix: &Nix,
     prepared: &Prepared,
     variants: &[&Variant],
     file: &Utf8Path,
-) -> Result<Vec<Wanted>, CommandError> {
-    let (library, root) = (fetch::unpacked()?, root(prepared)?);
+) -> Result<Vec<Wanted>, EngineError> {
+    let (library, root) = (unpack_library()?, prepared.root()?);
     let names: Vec<&str> = variants.iter().map(|variant| &*variant.name).collect();
     let arguments = [
         ("root", root.as_str()),
@@ -45,50 +34,48 @@ pub fn evaluate(
         ("variants", &names.join(" ")),
     ];
     let answer = nix.evaluate(&library.join("nix/cli.nix"), "work", &arguments)?;
-    serde_json::from_value(answer).map_err(|error| CommandError::Io {
-        action: "read what Nix says of the variants".to_owned(),
-        source: error.into(),
-    })
+    serde_json::from_value(answer)
+        .map_err(|error| failed_to("read what Nix says of the variants")(error.into()))
 }
 
-/// The same, without a build.nix in the kernel's folder.
-pub fn look(
+/// Like `evaluate`, without a build.nix in the kernel's folder.
+pub fn evaluate_in_passing(
     nix: &Nix,
     prepared: &Prepared,
     variants: &[&Variant],
-) -> Result<Vec<Wanted>, CommandError> {
+) -> Result<Vec<Wanted>, EngineError> {
     let text = emit::nix::build_nix(&prepared.plan)?;
-    let folder = tempfile::tempdir().map_err(io("create a temporary folder"))?;
+    let folder = tempfile::tempdir().map_err(failed_to("create a temporary folder"))?;
     let path = folder.path().join("build.nix");
-    let file = Utf8PathBuf::try_from(path).map_err(|error| CommandError::Io {
+    let file = Utf8PathBuf::try_from(path).map_err(|error| EngineError::Io {
         action: "create a temporary folder".to_owned(),
         source: error.into_io_error(),
     })?;
-    std::fs::write(&file, text).map_err(io("write a temporary file"))?;
+    std::fs::write(&file, text).map_err(failed_to("write a temporary file"))?;
     evaluate(nix, prepared, variants, &file)
 }
 
-/// What times of earlier builds are kept in.
-pub fn costs() -> Costs {
+/// The times and the memory that steps of earlier builds took.
+pub fn saved_costs() -> Costs {
     Costs::open(&cache::dir().join("costs.json"))
 }
 
-/// What variants need.
+/// Variants and the derivations that they need.
 pub struct Graph<'a> {
     /// The variants by name.
     pub wanted: Vec<(&'a str, &'a Wanted)>,
-    /// All that they need, by path.
+    /// The derivations that they need, by path.
     pub derivations: BTreeMap<String, Derivation>,
     pub steps: Steps,
 }
 
-/// The graph of what Nix says of some variants. `to_build` are the derivations that count as such.
-pub fn graph<'a>(
+/// Reads the graph of some variants from the store. `to_build` are the derivations that Nix would build or fetch.
+pub fn read_graph<'a>(
     nix: &Nix,
     variants: &'a [&Variant],
     wanted: &'a [Wanted],
     to_build: &[String],
-) -> Result<Graph<'a>, CommandError> {
+) -> Result<Graph<'a>, EngineError> {
     let names = variants.iter().map(|variant| &*variant.name);
     let roots: Vec<String> = wanted.iter().map(|own| own.derivation.clone()).collect();
     let wanted: Vec<(&str, &Wanted)> = names.zip(wanted).collect();
@@ -100,23 +87,19 @@ pub fn graph<'a>(
     })
 }
 
-/// The steps of some variants, with why they are to be done. Nothing is built or fetched, and the kernel's folder stays as
-/// it is.
-pub fn survey(
-    nix: &Nix,
-    prepared: &Prepared,
-    variants: &[&Variant],
-) -> Result<Steps, CommandError> {
-    let wanted = look(nix, prepared, variants)?;
+/// The steps of some variants, each with the reasons for building it. Builds and fetches nothing, and leaves the kernel's
+/// folder as it is.
+pub fn survey(nix: &Nix, prepared: &Prepared, variants: &[&Variant]) -> Result<Steps, EngineError> {
+    let wanted = evaluate_in_passing(nix, prepared, variants)?;
     let roots: Vec<String> = wanted.iter().map(|own| own.derivation.clone()).collect();
     let Graph {
         wanted,
         derivations,
         mut steps,
-    } = graph(nix, variants, &wanted, &nix.to_build(&roots)?)?;
-    steps.estimate(&costs());
+    } = read_graph(nix, variants, &wanted, &nix.to_build(&roots)?)?;
+    steps.estimate(&saved_costs());
 
-    let root = root(prepared)?;
+    let root = prepared.root()?;
     let record = Record::open(&cache::dir(), &root);
     let mut files = Files::new(&prepared.plan, root);
     let kinds: BTreeMap<String, Kind> = steps
@@ -141,9 +124,9 @@ pub fn survey(
                 continue;
             };
             let derivation = &derivations[&step.derivation];
-            let id = id(&derivations[&own.derivation].attributes);
+            let id = build_id(&derivations[&own.derivation].attributes);
             let seen = files.of(variant, &step.kind);
-            let seen = seen.map_err(io("read the kernel's files"))?;
+            let seen = seen.map_err(failed_to("read the kernel's files"))?;
             let new = Inputs::new(&step.derivation, derivation, id, seen);
             step.reasons = reasons(&step.kind, &old, &new, |path| kinds.get(path));
             break;
@@ -156,18 +139,18 @@ pub fn survey(
 }
 
 /// The id of a build, from the attributes of its package.
-fn id(attributes: &serde_json::Map<String, serde_json::Value>) -> &str {
+fn build_id(attributes: &serde_json::Map<String, serde_json::Value>) -> &str {
     let id = attributes.get("namespace").and_then(|id| id.as_str());
     id.unwrap_or_default()
 }
 
-/// Keeps what each step that was built or found is made of, and how long those took that are no compilations.
+/// Records the inputs of each step that was built or found, and how long steps took that are no compilations.
 pub fn remember(
     nix: &Nix,
     prepared: &Prepared,
     graph: &Graph<'_>,
     built: &Built,
-) -> Result<(), CommandError> {
+) -> Result<(), EngineError> {
     let Graph {
         wanted,
         derivations,
@@ -180,7 +163,7 @@ pub fn remember(
     let invalid = nix.invalid(&outputs.collect::<Vec<_>>())?;
     let valid = |derivation: &str| !invalid.contains(&derivations[derivation].output);
 
-    let root = root(prepared)?;
+    let root = prepared.root()?;
     let mut record = Record::open(&cache::dir(), &root);
     let mut files = Files::new(&prepared.plan, root);
     let reading = "read the kernel's files";
@@ -190,14 +173,16 @@ pub fn remember(
             .iter()
             .filter(|(name, _)| step.variants.contains(*name))
         {
-            let id = id(&derivations[&own.derivation].attributes);
-            let seen = files.of(variant, &step.kind).map_err(io(reading))?;
+            let id = build_id(&derivations[&own.derivation].attributes);
+            let seen = files.of(variant, &step.kind).map_err(failed_to(reading))?;
             let inputs = Inputs::new(&step.derivation, derivation, id, seen);
             record.learn(variant, &step.kind, inputs);
         }
     }
-    record.save().map_err(io("write the record of builds"))?;
-    let mut costs = costs();
+    record
+        .save()
+        .map_err(failed_to("write the record of builds"))?;
+    let mut costs = saved_costs();
     for finished in &built.finished {
         let known = derivations.contains_key(&finished.derivation);
         if known && finished.peak.is_none() && valid(&finished.derivation) {
@@ -205,5 +190,5 @@ pub fn remember(
             costs.learn(&finished.derivation, Cost { bytes: 0, seconds });
         }
     }
-    costs.save().map_err(io("write what steps took"))
+    costs.save().map_err(failed_to("write what steps took"))
 }
