@@ -1,0 +1,146 @@
+//! Errors of the engine. Commands have more of their own (commands/mod.rs).
+
+use camino::Utf8PathBuf;
+use miette::Diagnostic;
+use thiserror::Error;
+
+use crate::emit::EmitError;
+use crate::kernel::LoadError;
+use crate::matrix::UnknownVariant;
+use crate::nix::NixError;
+use crate::pins::PinError;
+use crate::pins::packages::PackagesError;
+use crate::scan::ScanError;
+
+/// Why variants could not be prepared, fetched or built.
+#[derive(Debug, Diagnostic, Error)]
+pub enum EngineError {
+    #[error(transparent)]
+    Load(#[from] LoadError),
+
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Scan(#[from] ScanError),
+
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Emit(#[from] EmitError),
+
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Nix(#[from] NixError),
+
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Packages(#[from] PackagesError),
+
+    #[error("failed to fetch {} of the toolchains' files", .0.len())]
+    Pins(Vec<PinError>),
+
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    UnknownVariant(#[from] UnknownVariant),
+
+    #[error("nothing to build: {why}")]
+    #[diagnostic(code(variants::none), help("{help}"))]
+    NoVariants {
+        why: String,
+        help: &'static str,
+        /// Whether build.toml asks for too little: the user's files are wrong.
+        is_limited: bool,
+    },
+
+    #[error("nothing is built on {system}: {why}")]
+    #[diagnostic(
+        code(variants::elsewhere),
+        help(
+            "`kernel-builder list-variants --all` shows what there is; `--variant NAME` builds one of another system on a \
+             remote builder of Nix (docs/distribution.md)"
+        )
+    )]
+    NothingHere { system: String, why: String },
+
+    #[error("{variant} cannot be built: {family}: {why}")]
+    #[diagnostic(
+        code(variants::unpinned),
+        help("`kernel-builder list-variants --json` says of each variant whether it is `pinned`")
+    )]
+    Unpinned {
+        variant: String,
+        family: String,
+        why: String,
+    },
+
+    #[error("{variant} cannot be built here: it is for {system}")]
+    #[diagnostic(
+        code(variants::foreign),
+        help(
+            "build it on such a machine, or name one to Nix as a remote builder: `builders` in nix.conf \
+             (docs/distribution.md)"
+        )
+    )]
+    ForeignSystem { variant: String, system: String },
+
+    #[error("failed to build {failed} of {of} variants")]
+    #[diagnostic(code(build::failed), help("the errors are printed above the table"))]
+    Build { failed: usize, of: usize },
+
+    #[error("the Nix store is on another machine: its files cannot be compared")]
+    #[diagnostic(
+        code(reproducible::remote),
+        help("set NIX_REMOTE to a store on this machine, or unset it")
+    )]
+    RemoteStore,
+
+    #[error("{path} exists and is not a built variant (it has no metadata.json)")]
+    #[diagnostic(
+        code(build::foreign),
+        help("move it away: building would overwrite it")
+    )]
+    Foreign { path: Utf8PathBuf },
+
+    #[error("failed to {action}")]
+    #[diagnostic(code(io))]
+    Io {
+        action: String,
+        source: std::io::Error,
+    },
+}
+
+impl EngineError {
+    /// 1: the user's files are wrong; 2: usage; 3: the environment.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Load(error) => error.exit_code(),
+            Self::Packages(error) => error.exit_code(),
+            Self::Scan(ScanError::Read { .. }) => 3,
+            Self::Scan(_) => 1,
+            Self::NoVariants {
+                is_limited: true, ..
+            } => 1,
+            Self::Build { .. } | Self::Foreign { .. } => 1,
+            Self::Emit(EmitError::Foreign { .. }) => 1,
+            Self::UnknownVariant(_) => 2,
+            Self::Emit(_)
+            | Self::NoVariants { .. }
+            | Self::NothingHere { .. }
+            | Self::Unpinned { .. }
+            | Self::ForeignSystem { .. }
+            | Self::RemoteStore
+            | Self::Nix(_)
+            | Self::Pins(_)
+            | Self::Io { .. } => 3,
+        }
+    }
+}
+
+/// An error of the file system during an action, as in "failed to read the kernel's files".
+pub fn failed_to(action: impl Into<String>) -> impl FnOnce(std::io::Error) -> EngineError {
+    let action = action.into();
+    move |source| EngineError::Io { action, source }
+}
+
+/// An error that concerns one pin.
+pub fn pin_failed(error: PinError) -> EngineError {
+    EngineError::Pins(vec![error])
+}

@@ -1,0 +1,199 @@
+//! Pins of variants: which ones they need, and how those come into the store.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::error::{EngineError, failed_to, pin_failed};
+use super::prepare::system;
+use crate::kernel::{Backend, HeaderArchive};
+use crate::library;
+use crate::matrix::Variant;
+use crate::nix::{Nix, name_of};
+use crate::pins::fetch::{
+    Options, Placed, check_offline, disk_size, download_size, fetch, missing, place,
+};
+use crate::pins::packages::Packages;
+use crate::pins::space::{self, megabytes};
+use crate::pins::{Archive, PinError, cache, crates, runtime};
+use crate::steps::Steps;
+use crate::terminal::count;
+
+/// The use of variants, which decides what they need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    Build,
+    /// Load and test what was built, without a GPU.
+    Check,
+    /// Work on it in a shell.
+    Shell,
+}
+
+/// Brings what the program itself is built from (nix/tool) into the store: compilers and crates. Returns the number of new
+/// files.
+pub fn fetch_tool(nix: &Nix, options: &Options) -> Result<usize, EngineError> {
+    /// nix/tool/toolchain.json
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Toolchain {
+        host: String,
+        rust: String,
+    }
+    let path = "nix/tool/toolchain.json";
+    let text = library::text(path).unwrap_or_default();
+    let toolchain: Toolchain = serde_json::from_str(&text).map_err(|error| {
+        pin_failed(PinError::Family {
+            path: path.to_owned(),
+            why: error.to_string(),
+        })
+    })?;
+    let library = unpack_library()?;
+    let system = system();
+    let families = ["seed".to_owned(), toolchain.host, toolchain.rust];
+    let wanted = place(nix, &library, &system, &families, &[])
+        .and_then(|pins| missing(nix, &pins))
+        .map_err(pin_failed)?;
+    if !wanted.is_empty() {
+        bring_pins(nix, &wanted, options)?;
+    }
+    let crates = crates::fetch(nix, &library, &system, options.offline).map_err(pin_failed)?;
+    Ok(wanted.len() + crates)
+}
+
+/// The folder of the Nix library in the cache, unpacked if it was not.
+pub fn unpack_library() -> Result<Utf8PathBuf, EngineError> {
+    library::unpack(&cache::dir()).map_err(failed_to("unpack the Nix library into the cache"))
+}
+
+/// The Python packages that the kernel in a folder pins itself; none if it has no file of them.
+pub fn kernel_packages(root: &Utf8Path) -> Result<Packages, EngineError> {
+    Ok(Packages::read(root)?.unwrap_or_default())
+}
+
+/// The pins of some variants, each once; `packages` are the kernel's own.
+pub fn pins_of_variants(
+    nix: &Nix,
+    variants: &[&Variant],
+    purpose: Purpose,
+    packages: &Packages,
+) -> Result<Vec<Placed>, EngineError> {
+    let library = unpack_library()?;
+    let here = system();
+    let mut by_system: BTreeMap<&str, (BTreeSet<String>, BTreeMap<String, Archive>)> =
+        BTreeMap::new();
+    for variant in variants {
+        // Python alone is packaged here, by the seed.
+        let row = variant.row();
+        let system = row.map_or(&*here, |row| &*row.system);
+        let (of_system, archives) = by_system.entry(system).or_default();
+        of_system.extend(variant.families());
+        for (_, HeaderArchive { archive, .. }) in variant.header_archives() {
+            archives.insert(archive.sha256.clone(), archive.clone());
+        }
+        if purpose != Purpose::Build {
+            let gpu = purpose == Purpose::Shell && variant.backend == Backend::Cuda;
+            of_system.extend(runtime::families(variant, system, gpu));
+            let own = packages.archives(system).iter().cloned();
+            let more = match gpu {
+                true => Vec::new(),
+                false => runtime::archives(variant, system).map_err(pin_failed)?,
+            };
+            let own = own.chain(more);
+            archives.extend(own.map(|archive| (archive.sha256.clone(), archive)));
+        }
+    }
+    // Systems may share files.
+    let mut pins = BTreeMap::new();
+    for (system, (families, archives)) in by_system {
+        let families: Vec<String> = families.into_iter().collect();
+        let archives: Vec<Archive> = archives.into_values().collect();
+        let placed = place(nix, &library, system, &families, &archives).map_err(pin_failed)?;
+        pins.extend(
+            placed
+                .into_iter()
+                .map(|placed| ((placed.pin.store_name(), placed.path.clone()), placed)),
+        );
+    }
+    Ok(pins.into_values().collect())
+}
+
+/// The pins that steps of some variants need and the store lacks.
+///
+/// # Errors
+/// `EngineError`, of pins or of Nix.
+pub fn absent_pins(
+    nix: &Nix,
+    variants: &[&Variant],
+    steps: &Steps,
+) -> Result<Vec<Placed>, EngineError> {
+    if steps.to_fetch.is_empty() {
+        return Ok(Vec::new());
+    }
+    let pins = pins_of_variants(nix, variants, Purpose::Build, &Packages::default())?;
+    let mut absent = missing(nix, &pins).map_err(pin_failed)?;
+    absent.retain(|placed| steps.to_fetch.contains(&placed.pin.store_name()));
+    Ok(absent)
+}
+
+/// The sizes of a download and of its files in the store, in words, as far as vendors say how large their files are.
+pub fn sizes_in_words(wanted: &[Placed], options: &Options) -> String {
+    let sized = |placed: &&Placed| placed.pin.download_size().is_some();
+    let unknown = wanted.len() - wanted.iter().filter(sized).count();
+    let known = format!(
+        "{} to download, {} in the store",
+        megabytes(download_size(wanted, options)),
+        megabytes(wanted.iter().map(|placed| placed.pin.store_size()).sum())
+    );
+    match unknown {
+        0 => known,
+        all if all == wanted.len() => "of unknown size".to_owned(),
+        files => format!("{known}, and {} of unknown size", count(files, "file")),
+    }
+}
+
+/// Fetches pins, after saying how much and checking that there is room. Returns the number of downloaded bytes.
+pub fn bring_pins(nix: &Nix, wanted: &[Placed], options: &Options) -> Result<u64, EngineError> {
+    check_offline(wanted, options).map_err(pin_failed)?;
+    anstream::eprintln!(
+        "fetching {}: {}",
+        count(wanted.len(), "file"),
+        sizes_in_words(wanted, options)
+    );
+    let sizes = disk_size(nix, wanted, options);
+    let sizes: Vec<(&Utf8Path, u64)> = sizes
+        .iter()
+        .map(|(folder, bytes)| (folder.as_path(), *bytes))
+        .collect();
+    space::check(&sizes)
+        .and_then(|()| fetch(nix, wanted, options))
+        .map_err(EngineError::Pins)
+}
+
+/// Fetches the pins that derivations still to be built need, and returns those derivations.
+pub fn fetch_needed(
+    nix: &Nix,
+    derivations: &[String],
+    variants: &[&Variant],
+    purpose: Purpose,
+    packages: &Packages,
+    options: &Options,
+) -> Result<Vec<String>, EngineError> {
+    let planned = nix.to_build(derivations)?;
+    if planned.is_empty() {
+        return Ok(planned);
+    }
+    let needed: BTreeSet<&str> = planned
+        .iter()
+        .map(|derivation| name_of(derivation))
+        .collect();
+    let absent: Vec<_> = missing(nix, &pins_of_variants(nix, variants, purpose, packages)?)
+        .map_err(pin_failed)?
+        .into_iter()
+        .filter(|missing| needed.contains(missing.pin.store_name().as_str()))
+        .collect();
+    if absent.is_empty() {
+        return Ok(planned);
+    }
+    bring_pins(nix, &absent, options)?;
+    Ok(nix.to_build(derivations)?)
+}

@@ -1,0 +1,141 @@
+//! Building the variants that are wanted: what is fetched and built in which order, and what it took.
+
+use super::error::EngineError;
+use super::fetch::{Purpose, fetch_needed};
+use super::survey::{Graph, read_graph, saved_costs};
+use crate::matrix::{Row, Variant};
+use crate::nix::schedule::{Cost, Costs, Task};
+use crate::nix::{Built, Limits, Nix, Work, name_of};
+use crate::pins::fetch::Options;
+use crate::pins::packages::Packages;
+use crate::plan::Plan;
+use crate::steps::{Kind, Step, Wanted, hints};
+
+/// Fetches and builds the steps that some variants lack, and keeps how long compilations took. Steps of the graph are as
+/// they were before.
+///
+/// # Errors
+/// `EngineError`; steps that fail are part of the result.
+pub fn build_variants<'a>(
+    nix: &Nix,
+    plan: &Plan,
+    variants: &'a [&Variant],
+    wanted: &'a [Wanted],
+    limits: &Limits,
+    offline: bool,
+) -> Result<(Graph<'a>, Built), EngineError> {
+    let derivations: Vec<String> = wanted.iter().map(|own| own.derivation.clone()).collect();
+    let options = Options {
+        offline,
+        ..Options::default()
+    };
+    check_systems(nix, variants, wanted)?;
+    let none = Packages::default();
+    let planned = fetch_needed(nix, &derivations, variants, Purpose::Build, &none, &options)?;
+    let graph = read_graph(nix, variants, wanted, &planned)?;
+    if let Some(hint) = hints::of_all(plan, graph.steps.to_build()) {
+        anstream::eprintln!("{hint}");
+    }
+    let mut costs = saved_costs();
+    let built = nix.build(&remaining_work(nix, &graph, &planned, &costs), limits)?;
+    for finished in &built.finished {
+        if let Some(bytes) = finished.peak {
+            let seconds = finished.seconds;
+            costs.learn(&finished.derivation, Cost { bytes, seconds });
+        }
+    }
+    // Only the speed of the next build depends on it.
+    if let Err(error) = costs.save() {
+        anstream::eprintln!("note: what compilations took is not kept: {error}");
+    }
+    Ok((graph, built))
+}
+
+/// Checks that Nix has a machine for each of some variants that is still to be built.
+///
+/// # Errors
+/// `EngineError::ForeignSystem` for the first variant without a machine, before a file is fetched for it.
+fn check_systems(nix: &Nix, variants: &[&Variant], wanted: &[Wanted]) -> Result<(), EngineError> {
+    for (variant, own) in variants.iter().zip(wanted) {
+        let Some(row) = row_without_builder(nix, variant) else {
+            continue;
+        };
+        if !nix
+            .to_build(std::slice::from_ref(&own.derivation))?
+            .is_empty()
+        {
+            return Err(EngineError::ForeignSystem {
+                variant: variant.name.clone(),
+                system: row.system.clone(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The row of a variant if Nix has no machine for its system.
+pub fn row_without_builder<'a>(nix: &Nix, variant: &'a Variant) -> Option<&'a Row> {
+    let row = variant.row();
+    row.filter(|row| !nix.builds_for(&row.system))
+}
+
+/// Prints the last lines of every derivation that was started and is not built, then Nix's errors.
+pub fn report_failures(nix: &Nix, built: &Built, print_logs: bool) -> Result<(), EngineError> {
+    if built.errors.is_empty() {
+        return Ok(());
+    }
+    let finished = || built.finished.iter();
+    let unbuilt = nix.unbuilt(finished().map(|step| &step.derivation))?;
+    for finished in finished() {
+        if unbuilt.contains(&finished.derivation) {
+            anstream::eprintln!("failed: {}", name_of(&finished.derivation));
+            if !print_logs {
+                for line in &finished.last_lines {
+                    anstream::eprintln!("  {line}");
+                }
+            }
+        }
+    }
+    for error in &built.errors {
+        anstream::eprintln!("{error}");
+    }
+    Ok(())
+}
+
+/// The limits of a build. Derivations at a time are `max_jobs` if given, else as Nix is configured where it has other
+/// machines too, else one for each core.
+pub fn limits(nix: &Nix, max_jobs: Option<u16>, cores: u16, print_logs: bool) -> Limits {
+    let all_cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let default = || nix.jobs_beside_builders().unwrap_or_else(all_cores);
+    Limits {
+        max_jobs: max_jobs.map_or_else(default, usize::from),
+        cores: usize::from(cores),
+        print_logs,
+    }
+}
+
+/// The work that is still to be done. Where Nix has remote builders, it knows best what to run where: everything is left to it.
+fn remaining_work(nix: &Nix, graph: &Graph<'_>, planned: &[String], costs: &Costs) -> Work {
+    let here = nix.jobs_beside_builders().is_none();
+    let steps = graph.steps.to_build().filter(|_| here);
+    let wanted = graph.wanted.iter();
+    Work {
+        tasks: steps.map(|step| task(step, costs)).collect(),
+        wanted: wanted.map(|(_, own)| own.derivation.clone()).collect(),
+        count: planned.len(),
+    }
+}
+
+/// A step as something to be scheduled.
+pub fn task(step: &Step, costs: &Costs) -> Task {
+    // NB: where parts of a unit do not fit together, what joins them compiles, and then takes memory.
+    let driver = match &step.kind {
+        Kind::Unit { driver, .. } => Some(&**driver),
+        _ => None,
+    };
+    Task {
+        derivation: step.derivation.clone(),
+        cost: costs.of(&step.derivation, driver),
+        needs: step.needs.clone(),
+    }
+}

@@ -1,0 +1,139 @@
+//! Every step of variants built once more, in another folder, and compared. Toolchains are unpacked archives; they are
+//! taken as they are.
+
+use camino::Utf8Path;
+use walkdir::WalkDir;
+
+use super::error::{EngineError, failed_to};
+use super::prepare::Prepared;
+use super::realise::{build_variants, report_failures, task};
+use super::survey::{Graph, evaluate_in_passing, saved_costs};
+use crate::artifact::sections::{StorePath, first_difference, store_paths};
+use crate::matrix::Variant;
+use crate::nix::schedule::Task;
+use crate::nix::{Limits, Nix, Rebuilt};
+use crate::steps::{Kind, Step};
+use crate::terminal::count;
+
+/// The outcome of building variants twice.
+#[derive(Debug)]
+pub struct Reproduction {
+    /// Steps that were built again.
+    pub steps: usize,
+    /// Steps that are not reproducible.
+    pub wrong: usize,
+    /// Variants that the first build did not give; then no step was built again.
+    pub unbuilt: usize,
+    /// Lines for each step that is wrong.
+    pub text: String,
+}
+
+/// Builds the steps of variants twice and compares.
+///
+/// # Errors
+/// `EngineError`; steps that fail or differ are part of the result.
+pub fn reproduce(
+    nix: &Nix,
+    prepared: &Prepared,
+    variants: &[&Variant],
+    limits: &Limits,
+) -> Result<Reproduction, EngineError> {
+    let store = nix.store_folder().ok_or(EngineError::RemoteStore)?;
+    let wanted = evaluate_in_passing(nix, prepared, variants)?;
+    let (graph, built) = build_variants(nix, &prepared.plan, variants, &wanted, limits, false)?;
+    report_failures(nix, &built, false)?;
+    let Graph {
+        derivations, steps, ..
+    } = graph;
+    let mut steps = steps.all;
+    steps.retain(|step| step.kind != Kind::Toolchain);
+    if !built.errors.is_empty() {
+        // Nix may have refused a package for what is in an object.
+        let text: Vec<String> = steps
+            .iter()
+            .map(|step| named_paths(step, &store, &derivations[&step.derivation].output))
+            .collect::<Result<_, _>>()?;
+        let unbuilt = nix.unbuilt(wanted.iter().map(|own| &own.derivation))?;
+        return Ok(Reproduction {
+            steps: 0,
+            wrong: 0,
+            unbuilt: unbuilt.len(),
+            text: text.concat(),
+        });
+    }
+    let costs = saved_costs();
+    let there = |step| Task {
+        needs: Vec::new(),
+        ..task(step, &costs)
+    };
+    let tasks: Vec<Task> = steps.iter().map(there).collect();
+    anstream::eprintln!("building {} again", count(steps.len(), "step"));
+    let (again, rebuilt) = nix.rebuild(&tasks, limits)?;
+
+    let mut wrong = 0;
+    let mut text = String::new();
+    for step in &steps {
+        let output = &derivations[&step.derivation].output;
+        let name = output.rsplit('/').next().unwrap_or(output);
+        let first = store.join(name);
+        let differs = match rebuilt.get(&step.derivation) {
+            Some(Rebuilt::Same) => String::new(),
+            Some(Rebuilt::Differs) => {
+                let second = store.join(format!("{name}.check"));
+                difference(step, &first, &second)?
+            }
+            Some(Rebuilt::Failed) | None => {
+                format!("{}: failed when it was built again\n", step.title())
+            }
+        };
+        let found = differs + &named_paths(step, &store, output)?;
+        wrong += usize::from(!found.is_empty());
+        text += &found;
+    }
+    let failed = rebuilt.values().any(|rebuilt| *rebuilt == Rebuilt::Failed);
+    for error in again.errors.iter().filter(|_| failed) {
+        anstream::eprintln!("{error}");
+    }
+    Ok(Reproduction {
+        steps: steps.len(),
+        wrong,
+        unbuilt: 0,
+        text,
+    })
+}
+
+/// A line for the first place where two results of a step differ, and their paths.
+fn difference(step: &Step, first: &Utf8Path, second: &Utf8Path) -> Result<String, EngineError> {
+    let place = first_difference(first, second).map_err(failed_to(format!("read {second}")))?;
+    // Nix has compared them, so there is one.
+    let place = place.map_or_else(String::new, |place| format!(" in {place}"));
+    let title = step.title();
+    Ok(format!("{title}: differs{place}\n  {first}\n  {second}\n"))
+}
+
+/// A line for each section of a unit's object, or of the files of a part of one, that holds a path of the store; empty if
+/// there is no object.
+fn named_paths(step: &Step, store: &Utf8Path, output: &str) -> Result<String, EngineError> {
+    let (place, name) = output.rsplit_once('/').unwrap_or(("", output));
+    let object = store.join(name);
+    if !matches!(step.kind, Kind::Unit { .. } | Kind::Join { .. }) || !object.exists() {
+        return Ok(String::new());
+    }
+    let mut lines = String::new();
+    for entry in WalkDir::new(&object).sort_by_file_name() {
+        let entry = entry.map_err(|error| failed_to(format!("read {object}"))(error.into()))?;
+        if !entry.file_type().is_file() {
+            continue;
+        }
+        let content = std::fs::read(entry.path()).map_err(failed_to(format!("read {object}")))?;
+        let file = match entry.depth() {
+            0 => String::new(),
+            _ => format!(" {}", entry.file_name().to_string_lossy()),
+        };
+        // NB: builds see the store at the place that is part of every path, wherever it lies.
+        for StorePath { section, path } in store_paths(&content, place) {
+            lines += &format!("{}{file}: {section} holds {path}\n", step.title());
+        }
+    }
+    Ok(lines)
+}

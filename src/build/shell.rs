@@ -1,0 +1,88 @@
+//! Shells of one variant: what they are made of, and opening one. Which variant is decided in prepare.rs.
+
+use std::process::ExitStatus;
+
+use super::error::EngineError;
+use super::fetch::{Purpose, fetch_needed, kernel_packages, unpack_library};
+use super::prepare::{Prepared, system};
+use super::realise::report_failures;
+use crate::emit;
+use crate::matrix::Variant;
+use crate::nix::{Limits, Nix, Work};
+use crate::pins::fetch::Options;
+use crate::pins::packages::Packages;
+
+/// The use of a shell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShellKind {
+    /// Changing the kernel.
+    Dev,
+    /// Using what is built of it.
+    Test,
+}
+
+/// Builds the shell of a variant and enters it, or runs a command in it. Returns how it ended.
+///
+/// # Errors
+/// `EngineError`, before the shell begins.
+pub fn open_shell(
+    nix: &Nix,
+    prepared: &Prepared,
+    variant: &Variant,
+    kind: ShellKind,
+    limits: &Limits,
+    command: &[String],
+) -> Result<ExitStatus, EngineError> {
+    prepared.write_build_nix()?;
+    let library = unpack_library()?;
+    let file = library.join("nix/cli.nix");
+    let root = prepared.root()?;
+    let set = match kind {
+        ShellKind::Dev => "devShells",
+        ShellKind::Test => "testShells",
+    };
+    let attribute = format!("{set}.{}", variant.name);
+    let system = system();
+    let given = [("root", root.as_str()), ("system", system.as_str())];
+    let answer = nix.evaluate(&file, &format!("{attribute}.drvPath"), &given)?;
+    let derivations: Vec<String> = answer.as_str().map(str::to_owned).into_iter().collect();
+    let packages = kernel_packages(&root)?;
+    build_shell(nix, &derivations, variant, &packages, limits)?;
+    let expression = format!(
+        "import (/. + {}) {{ root = {}; system = {}; }}",
+        emit::nix::string(file.as_str()),
+        emit::nix::string(root.as_str()),
+        emit::nix::string(&system)
+    );
+    Ok(nix.develop(&library, &expression, &attribute, &root, command)?)
+}
+
+/// Fetches and builds the derivations that a shell is made of.
+fn build_shell(
+    nix: &Nix,
+    derivations: &[String],
+    variant: &Variant,
+    packages: &Packages,
+    limits: &Limits,
+) -> Result<(), EngineError> {
+    let planned = fetch_needed(
+        nix,
+        derivations,
+        &[variant],
+        Purpose::Shell,
+        packages,
+        &Options::default(),
+    )?;
+    let work = Work {
+        wanted: derivations.to_vec(),
+        count: planned.len(),
+        ..Work::default()
+    };
+    let built = nix.build(&work, limits)?;
+    report_failures(nix, &built, limits.print_logs)?;
+    if built.errors.is_empty() {
+        Ok(())
+    } else {
+        Err(EngineError::Build { failed: 1, of: 1 })
+    }
+}
