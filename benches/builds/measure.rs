@@ -1,9 +1,11 @@
-//! Runs a program and measures it: wall time, and the memory of it and all its children.
+//! What builds are measured by.
 
-use std::collections::HashMap;
-use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+#[path = "../watch.rs"]
+mod watch;
+
+use std::process::Command;
+
+use watch::watch;
 
 /// What a run took.
 #[derive(Clone, Copy, Debug, Default)]
@@ -11,7 +13,7 @@ pub struct Run {
     pub seconds: f64,
     /// Compilations.
     pub units: usize,
-    /// Bytes that all processes had resident at once, looked at every 50 ms. What they share counts for each.
+    /// Bytes that all processes had resident at once.
     pub peak: u64,
 }
 
@@ -28,35 +30,13 @@ impl Run {
 
 /// Runs a program that must succeed; `is_unit` says which lines of its output tell of a compilation.
 pub fn run(command: &mut Command, is_unit: impl Fn(&str) -> bool) -> Run {
-    let start = Instant::now();
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let child = command.spawn().expect("start a program");
-    let (pid, done) = (child.id(), AtomicBool::new(false));
-    let (output, peak) = std::thread::scope(|scope| {
-        let watch = scope.spawn(|| {
-            let mut peak = 0;
-            while !done.load(Ordering::Relaxed) {
-                peak = peak.max(resident(pid));
-                std::thread::sleep(Duration::from_millis(50));
-            }
-            peak
-        });
-        let output = child.wait_with_output().expect("wait for a program");
-        done.store(true, Ordering::Relaxed);
-        (output, watch.join().expect("the watch"))
-    });
-    let seconds = start.elapsed().as_secs_f64();
-    let text = [output.stdout, output.stderr].concat();
+    let watched = watch(command);
+    let text = [watched.output.stdout, watched.output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
-    assert!(output.status.success(), "{command:?} failed:\n{text}");
-    let units = text.lines().filter(|line| is_unit(line)).count();
     Run {
-        seconds,
-        units,
-        peak,
+        seconds: watched.seconds,
+        units: text.lines().filter(|line| is_unit(line)).count(),
+        peak: watched.peak,
     }
 }
 
@@ -67,32 +47,4 @@ pub fn pin(cores: &str) {
     taskset.args(["--cpu-list", "--pid", cores]);
     taskset.arg(thread.file_name().expect("a number"));
     run(&mut taskset, |_| false);
-}
-
-/// Bytes that a process and all below it have resident.
-fn resident(root: u32) -> u64 {
-    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
-    let mut sizes: HashMap<u32, u64> = HashMap::new();
-    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else {
-            continue;
-        };
-        // It may have ended meanwhile.
-        let status = std::fs::read_to_string(entry.path().join("status")).unwrap_or_default();
-        let number = |key: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(key))?;
-            line.split_whitespace().next()?.parse::<u64>().ok()
-        };
-        if let Some(parent) = number("PPid:").and_then(|parent| u32::try_from(parent).ok()) {
-            children.entry(parent).or_default().push(pid);
-            sizes.insert(pid, number("VmRSS:").unwrap_or_default() * 1024);
-        }
-    }
-    let (mut sum, mut waiting) = (0, vec![root]);
-    while let Some(pid) = waiting.pop() {
-        sum += sizes.get(&pid).copied().unwrap_or_default();
-        waiting.extend(children.get(&pid).into_iter().flatten());
-    }
-    sum
 }
