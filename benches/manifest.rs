@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use camino::Utf8Path;
 use kernel_builder::kernel::Kernel;
 use kernel_builder::manifest::Manifest;
+use kernel_builder::matrix::table;
 
 const SOURCES: usize = 2000;
 const SECTIONS_PER_BACKEND: usize = 8;
@@ -24,11 +25,11 @@ fn main() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let root = Utf8Path::from_path(dir.path()).expect("a UTF-8 path");
     let text = write(root);
-    Kernel::load(root).unwrap_or_else(|error| panic!("{error}"));
+    Kernel::load(root, &table().toolkits).unwrap_or_else(|error| panic!("{error}"));
     let file = root.join("build.toml");
     let bytes = std::fs::read(&file).expect("the file just written");
     let read = times(|| drop(Manifest::read(file.as_str(), &bytes)));
-    let all = times(|| drop(Kernel::load(root)));
+    let all = times(|| drop(Kernel::load(root, &table().toolkits)));
     println!(
         "{SOURCES} sources, {} backends, {} sections, {} kB",
         BACKENDS.len(),

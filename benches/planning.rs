@@ -35,7 +35,7 @@ fn main() {
     std::fs::write(&file, text.replacen("[torch]\n", BOUNDS, 1)).expect("write");
 
     let all = || {
-        let kernel = Kernel::load(&root)
+        let kernel = Kernel::load(&root, &table().toolkits)
             .unwrap_or_else(|error| panic!("{error}"))
             .kernel;
         let plan = plan(&kernel, &matrix(&kernel, table()), table()).expect("a plan");

@@ -13,13 +13,12 @@ mod license;
 mod load;
 mod name;
 mod paths;
-pub mod python_depends;
 mod python_ops;
-pub mod rocm_arch;
 mod section_backend;
 mod sections;
 mod shared;
 pub mod source;
+mod toolkits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,11 +30,11 @@ pub use self::dependencies::HeaderArchive;
 pub use self::git_url::GitUrl;
 pub use self::load::{LoadError, Loaded, read_file};
 pub use self::name::KernelName;
-pub use self::python_depends::PythonDependency;
-pub use self::rocm_arch::RocmArch;
 pub use self::source::Language;
+pub use self::toolkits::{CudaToolkit, CudaToolkits, knows};
+pub use crate::manifest::Dependency;
 pub use crate::manifest::v5::KernelPin;
-pub use crate::manifest::{Backend, Dependency, KnownDependency};
+pub use crate::words::{Backend, KnownDependency, PythonDependency, RocmArch};
 
 use self::check::Check;
 use crate::manifest::{Edition, Manifest};
@@ -243,21 +242,34 @@ impl SectionBackend {
 }
 
 impl Kernel {
-    /// Checks a manifest against the files under `root`. The problems include those of the
-    /// manifest itself; there is a kernel exactly if none of them is an error.
-    pub fn check(manifest: &Manifest, root: &Utf8Path) -> (Option<Kernel>, Problems) {
+    /// Checks a manifest against the files under `root` and the CUDA toolkits that there are. The problems include those of
+    /// the manifest itself; there is a kernel exactly if none of them is an error.
+    pub fn check(
+        manifest: &Manifest,
+        root: &Utf8Path,
+        toolkits: &CudaToolkits,
+    ) -> (Option<Kernel>, Problems) {
         let edition = manifest.edition.as_ref().map(|detected| detected.edition);
         let older = edition.is_some_and(|edition| edition != Edition::V5);
-        Self::check_as(manifest, root, older)
+        Self::check_as(manifest, root, toolkits, older)
     }
 
     /// The check with the rules of edition 5, whatever the edition of the file.
-    pub fn check_strictly(manifest: &Manifest, root: &Utf8Path) -> (Option<Kernel>, Problems) {
-        Self::check_as(manifest, root, false)
+    pub fn check_strictly(
+        manifest: &Manifest,
+        root: &Utf8Path,
+        toolkits: &CudaToolkits,
+    ) -> (Option<Kernel>, Problems) {
+        Self::check_as(manifest, root, toolkits, false)
     }
 
-    fn check_as(manifest: &Manifest, root: &Utf8Path, older: bool) -> (Option<Kernel>, Problems) {
-        let mut check = Check::new(root, older, manifest.problems.clone());
+    fn check_as(
+        manifest: &Manifest,
+        root: &Utf8Path,
+        toolkits: &CudaToolkits,
+        older: bool,
+    ) -> (Option<Kernel>, Problems) {
+        let mut check = Check::new(root, toolkits, older, manifest.problems.clone());
         let Some(body) = &manifest.body else {
             return (None, check.problems);
         };
@@ -303,8 +315,8 @@ impl Kernel {
     }
 
     /// Reads and checks the kernel at `path`, a directory or its build.toml.
-    pub fn load(path: &Utf8Path) -> Result<Loaded, LoadError> {
-        load::load(path)
+    pub fn load(path: &Utf8Path, toolkits: &CudaToolkits) -> Result<Loaded, LoadError> {
+        load::load(path, toolkits)
     }
 
     /// Everything that is compiled: the binding, then the sections.

@@ -6,6 +6,7 @@ pub mod build;
 pub mod cli;
 pub mod commands;
 pub mod emit;
+pub mod families;
 pub mod kernel;
 pub mod library;
 pub mod machine;
@@ -19,6 +20,7 @@ pub mod scan;
 pub mod steps;
 pub mod terminal;
 pub mod version;
+pub mod words;
 
 /// Lower-case hexadecimal digits of bytes.
 pub fn hex(bytes: &[u8]) -> String {

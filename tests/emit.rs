@@ -47,7 +47,11 @@ fn plan_of(kernel: &Kernel) -> Plan {
 
 fn golden(example: &str) {
     let repository = Utf8Path::new(env!("CARGO_MANIFEST_DIR"));
-    let kernel = Kernel::load(&repository.join("examples").join(example)).expect("an example");
+    let kernel = Kernel::load(
+        &repository.join("examples").join(example),
+        &table().toolkits,
+    )
+    .expect("an example");
     let text = build_nix(&plan_of(&kernel.kernel)).expect("build.nix");
 
     let path = repository.join(format!("examples/{example}/build.nix"));
@@ -62,7 +66,11 @@ fn golden(example: &str) {
 
     assert_eq!(rnix::Root::parse(&text).errors(), []);
     assert_eq!(nixfmt_rs::format(&text).as_ref(), Ok(&text));
-    let again = Kernel::load(&repository.join("examples").join(example)).expect("an example");
+    let again = Kernel::load(
+        &repository.join("examples").join(example),
+        &table().toolkits,
+    )
+    .expect("an example");
     assert_eq!(
         build_nix(&plan_of(&again.kernel)).expect("build.nix"),
         text,
@@ -271,6 +279,7 @@ cxx-flags = []
         let (kernel, problems) = Kernel::check(
             &Manifest::read("build.toml", lines.join("\n").as_bytes()),
             &root,
+            &table().toolkits,
         );
         assert!(kernel.is_none(), "{hostile}");
         let found: Vec<_> = problems

@@ -141,6 +141,6 @@ pub fn failed_to(action: impl Into<String>) -> impl FnOnce(std::io::Error) -> En
 }
 
 /// An error that concerns one pin.
-pub fn pin_failed(error: PinError) -> EngineError {
-    EngineError::Pins(vec![error])
+pub fn pin_failed(error: impl Into<PinError>) -> EngineError {
+    EngineError::Pins(vec![error.into()])
 }

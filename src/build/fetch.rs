@@ -6,6 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::error::{EngineError, failed_to, pin_failed};
 use super::prepare::system;
+use crate::families::FamilyError;
 use crate::kernel::{Backend, HeaderArchive};
 use crate::library;
 use crate::matrix::Variant;
@@ -15,7 +16,7 @@ use crate::pins::fetch::{
 };
 use crate::pins::packages::Packages;
 use crate::pins::space::{self, megabytes};
-use crate::pins::{Archive, PinError, cache, crates, runtime};
+use crate::pins::{Archive, cache, crates, runtime};
 use crate::steps::Steps;
 use crate::terminal::count;
 
@@ -42,7 +43,7 @@ pub fn fetch_tool(nix: &Nix, options: &Options) -> Result<usize, EngineError> {
     let path = "nix/tool/toolchain.json";
     let text = library::text(path).unwrap_or_default();
     let toolchain: Toolchain = serde_json::from_str(&text).map_err(|error| {
-        pin_failed(PinError::Family {
+        pin_failed(FamilyError {
             path: path.to_owned(),
             why: error.to_string(),
         })

@@ -22,7 +22,7 @@ pub struct Prepared {
 
 /// Reads, checks and plans a kernel; notes go to standard error, and that there are warnings.
 pub fn prepare(path: &Utf8Path) -> Result<Prepared, EngineError> {
-    let loaded = Kernel::load(path)?;
+    let loaded = Kernel::load(path, &table().toolkits)?;
     mention_warnings(path, &loaded);
     let kernel = loaded.kernel;
     let matrix = matrix(&kernel, table());

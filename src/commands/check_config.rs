@@ -9,7 +9,7 @@ use crate::plan::warnings;
 use crate::problem::Problems;
 
 pub fn run(arguments: &CheckConfigArgs) -> Result<(), CommandError> {
-    let loaded = match Kernel::load(&arguments.kernel.path) {
+    let loaded = match Kernel::load(&arguments.kernel.path, &table().toolkits) {
         Ok(loaded) => loaded,
         Err(LoadError::Problems(problems)) if arguments.json => {
             print_problems_json(&problems, &[])?;

@@ -35,7 +35,7 @@ struct ExcludedVariant<'a> {
 pub fn run(arguments: &ListVariantsArgs) -> Result<(), CommandError> {
     let path = &arguments.kernel.path;
     // No plan is needed, and `--why` is asked where there may be no variant.
-    let loaded = Kernel::load(path)?;
+    let loaded = Kernel::load(path, &table().toolkits)?;
     build::mention_warnings(path, &loaded);
     let kernel = loaded.kernel;
     let matrix = matrix(&kernel, table());

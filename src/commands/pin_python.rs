@@ -6,10 +6,13 @@ use super::{CommandError, count, print};
 use crate::cli::PinPythonArgs;
 use crate::emit::{self, Written};
 use crate::kernel::Kernel;
+use crate::matrix::table;
 use crate::pins::packages::{FILE, Packages};
 
 pub fn run(arguments: &PinPythonArgs) -> Result<(), CommandError> {
-    let root = Kernel::load(&arguments.kernel)?.kernel.root;
+    let root = Kernel::load(&arguments.kernel, &table().toolkits)?
+        .kernel
+        .root;
     let added = &arguments.names;
     let old = Packages::read(&root)?;
     let is_new = old.is_none();

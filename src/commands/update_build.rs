@@ -12,6 +12,7 @@ use crate::kernel::{Framework, Kernel, LoadError, read_file};
 use crate::manifest::update::sources::{Role, SourceFile};
 use crate::manifest::update::{self, UpdateError};
 use crate::manifest::{Manifest, locate};
+use crate::matrix::table;
 use crate::problem::{Problems, Severity};
 
 /// A file before and after.
@@ -103,8 +104,8 @@ fn build_toml(
 
 /// Edition 5 must accept what the older file says, of a kernel that can be built from that.
 fn accepted(root: &Utf8Path, old: &Manifest) -> Result<(), CommandError> {
-    let (kernel, _) = Kernel::check(old, root);
-    let (_, found) = Kernel::check_strictly(old, root);
+    let (kernel, _) = Kernel::check(old, root, &table().toolkits);
+    let (_, found) = Kernel::check_strictly(old, root, &table().toolkits);
     if kernel.is_none() || !found.has_errors() {
         return Ok(());
     }
@@ -122,7 +123,7 @@ fn accepted(root: &Utf8Path, old: &Manifest) -> Result<(), CommandError> {
 fn same_kernel(root: &Utf8Path, old: &Manifest, new: &str) -> Result<(), CommandError> {
     let new = Manifest::read(old.problems.name(), new.as_bytes());
     let kernel = |manifest: &Manifest| {
-        let (mut kernel, _) = Kernel::check(manifest, root);
+        let (mut kernel, _) = Kernel::check(manifest, root, &table().toolkits);
         if let Some(kernel) = &mut kernel {
             kernel.build_toml_sha256.clear();
         }
@@ -168,7 +169,7 @@ fn rewritten_sources(
 ) -> (Vec<Rewrite>, Vec<String>) {
     let manifest = Manifest::read(build_toml.path.as_str(), build_toml.old.as_bytes());
     // The mistakes of a kernel are for check-config to tell.
-    let (Some(kernel), _) = Kernel::check(&manifest, root) else {
+    let (Some(kernel), _) = Kernel::check(&manifest, root, &table().toolkits) else {
         return Default::default();
     };
     let files = source_files(&kernel, root);

@@ -12,10 +12,10 @@ use crate::build::pin_failed;
 use crate::cli::{PinProfile, VerifyPinsArgs};
 use crate::matrix::{Profile, Table};
 use crate::nix::Nix;
-use crate::pins::all_families;
 use crate::pins::refresh::spec::{self, Spec};
 use crate::pins::refresh::{RefreshError, Repository, unknown_family};
 use crate::pins::verify::{Checked, Named, Verdict, verify};
+use crate::pins::{PinError, all_families};
 use crate::{library, matrix};
 
 pub fn run(arguments: &VerifyPinsArgs) -> Result<(), CommandError> {
@@ -26,7 +26,9 @@ pub fn run(arguments: &VerifyPinsArgs) -> Result<(), CommandError> {
             (families, repository.spec()?)
         }
         None => {
-            let all = all_families().map_err(RefreshError::from)?;
+            let all = all_families()
+                .map_err(PinError::from)
+                .map_err(RefreshError::from)?;
             let text = library::text(spec::PATH).unwrap_or_default();
             (
                 select(all, matrix::table(), arguments)?,

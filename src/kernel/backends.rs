@@ -12,7 +12,7 @@ use crate::problem::{Place, Problem, code};
 /// The backends that a library behind TVM's interface can be made for.
 const TVM_FFI: [Backend; 3] = [Backend::Cpu, Backend::Cuda, Backend::Xpu];
 
-pub(super) fn check(check: &mut Check, file: &BuildToml) -> BTreeSet<Backend> {
+pub(super) fn check(check: &mut Check<'_>, file: &BuildToml) -> BTreeSet<Backend> {
     let Some(listed) = &file.general.backends else {
         return BTreeSet::new();
     };
@@ -41,7 +41,7 @@ fn can_have_sections(backend: Backend) -> bool {
     !matches!(backend, Backend::Cann | Backend::Neuron | Backend::Tpu)
 }
 
-impl Check {
+impl Check<'_> {
     /// Where each backend is listed first.
     fn listed(&mut self, listed: &List<Backend>, known: bool) -> BTreeMap<Backend, Place> {
         let mut first: BTreeMap<Backend, Place> = BTreeMap::new();

@@ -5,29 +5,37 @@ use std::fmt;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::Bounds;
 use super::framework::plain;
 use super::paths::Expect;
+use super::{Bounds, CudaToolkits};
 use crate::manifest::{List, Spanned};
 use crate::problem::{Problem, Problems, code};
 use crate::version::Version;
 
 /// One kernel being checked.
-pub(super) struct Check {
+pub(super) struct Check<'a> {
     /// The kernel's directory.
     pub root: Utf8PathBuf,
     /// Whether the file is older than edition 5: what was built from it then is built now.
     pub older: bool,
+    /// The CUDA toolkits that may compile it.
+    pub toolkits: &'a CudaToolkits,
     /// Folders that are known to be inside the kernel once every link is followed.
     pub inside: BTreeSet<String>,
     /// What was found so far, including the problems of the manifest.
     pub problems: Problems,
 }
 
-impl Check {
-    pub fn new(root: &Utf8Path, older: bool, problems: Problems) -> Self {
+impl<'a> Check<'a> {
+    pub fn new(
+        root: &Utf8Path,
+        toolkits: &'a CudaToolkits,
+        older: bool,
+        problems: Problems,
+    ) -> Self {
         Self {
             root: root.to_owned(),
+            toolkits,
             older,
             inside: BTreeSet::new(),
             problems,

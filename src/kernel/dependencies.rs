@@ -6,10 +6,10 @@ use camino::Utf8Path;
 
 use super::check::Check;
 use super::{KnownDependency, paths};
+use crate::families::{Archive, Kind};
 use crate::manifest::dependency::HeaderArchive as Written;
 use crate::manifest::v5::BuildToml;
 use crate::manifest::{Dependency, Spanned};
-use crate::pins::{Archive, Kind};
 use crate::problem::{Place, Problem, code, suggest};
 
 /// A library of headers in an archive.
@@ -26,7 +26,7 @@ pub const ENDINGS: [&str; 8] = [
     ".whl", ".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".txz",
 ];
 
-pub(super) fn check(check: &mut Check, file: &BuildToml) -> BTreeMap<String, HeaderArchive> {
+pub(super) fn check(check: &mut Check<'_>, file: &BuildToml) -> BTreeMap<String, HeaderArchive> {
     let mut archives = BTreeMap::new();
     for written in &file.dependencies {
         check.dependency_name(&written.name);
@@ -44,7 +44,7 @@ pub(super) fn check(check: &mut Check, file: &BuildToml) -> BTreeMap<String, Hea
     archives
 }
 
-impl Check {
+impl Check<'_> {
     /// An element of `depends` that is none of the fixed words.
     pub(super) fn own_dependency(&mut self, name: &str, place: &Place, file: &BuildToml) {
         let own = file.dependencies.iter();

@@ -18,7 +18,7 @@ use crate::version::Version;
 const PYEXT: [&str; 2] = ["py", "pyi"];
 
 pub(super) fn check(
-    check: &mut Check,
+    check: &mut Check<'_>,
     file: &BuildToml,
     backends: &BTreeSet<Backend>,
 ) -> Option<Framework> {
@@ -35,7 +35,7 @@ pub(super) fn check(
     Some(Framework::TorchNoarch(check.noarch(noarch, file, backends)))
 }
 
-impl Check {
+impl Check<'_> {
     fn torch(
         &mut self,
         torch: &framework::Torch,

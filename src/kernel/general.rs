@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::check::Check;
-use super::python_depends::{self, PythonDependency};
 use super::{
     Backend, Bounds, Depends, GitUrl, Hub, KernelDependency, KernelName, KernelPin, git_url,
 };
 use crate::manifest::{List, Spanned, v5};
 use crate::problem::{Place, Problem, code, suggest};
+use crate::words::python_depends::{self, PythonDependency};
 
 /// What `[general]` gives to a kernel.
 pub(super) struct General {
@@ -23,7 +23,7 @@ pub(super) struct General {
     pub cuda: Bounds,
 }
 
-pub(super) fn check(check: &mut Check, file: &v5::BuildToml) -> Option<General> {
+pub(super) fn check(check: &mut Check<'_>, file: &v5::BuildToml) -> Option<General> {
     let general = &file.general;
     let packages = match (&file.torch, &file.tvm_ffi) {
         (None, Some(_)) => "tvm-ffi-ext",
@@ -59,7 +59,7 @@ pub(super) fn check(check: &mut Check, file: &v5::BuildToml) -> Option<General> 
     })
 }
 
-impl Check {
+impl Check<'_> {
     /// The name of the kernel, whose package is in the folder `packages`.
     fn name(&mut self, written: &Spanned<String>, packages: &str) -> Option<KernelName> {
         let name = match written.value.parse::<KernelName>() {

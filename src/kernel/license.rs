@@ -40,7 +40,7 @@ const HUB: &[&str] = &[
     "unknown",
 ];
 
-impl Check {
+impl Check<'_> {
     /// Reports a licence that is empty; warns of one that nobody else knows.
     pub fn license(&mut self, license: &Spanned<String>) {
         let text = license.value.trim();

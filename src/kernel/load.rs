@@ -5,7 +5,7 @@ use std::io;
 use camino::{Utf8Path, Utf8PathBuf};
 use thiserror::Error;
 
-use super::Kernel;
+use super::{CudaToolkits, Kernel};
 use crate::manifest::{Edition, FILE_NAME, Manifest, locate};
 use crate::problem::Problems;
 
@@ -64,11 +64,11 @@ pub fn read_file(file: &Utf8Path) -> Result<Vec<u8>, LoadError> {
     })
 }
 
-pub(super) fn load(path: &Utf8Path) -> Result<Loaded, LoadError> {
+pub(super) fn load(path: &Utf8Path, toolkits: &CudaToolkits) -> Result<Loaded, LoadError> {
     let (root, file) = locate(path);
     let bytes = read_file(&file)?;
     let manifest = Manifest::read(file.as_str(), &bytes);
-    match Kernel::check(&manifest, &root) {
+    match Kernel::check(&manifest, &root, toolkits) {
         (Some(kernel), warnings) => Ok(Loaded {
             kernel,
             // A file without a known edition gives no kernel.

@@ -18,7 +18,7 @@ pub(super) enum Expect {
     Directory,
 }
 
-impl Check {
+impl Check<'_> {
     /// Checks every path of a list; those that fail are left out.
     pub fn paths(
         &mut self,

@@ -54,7 +54,7 @@ enum What {
 }
 
 /// Reports operators of fixed namespaces: as errors, or as warnings if the build.toml is of an older edition.
-pub(super) fn check(check: &mut Check, name: &KernelName, framework: &Framework, is_old: bool) {
+pub(super) fn check(check: &mut Check<'_>, name: &KernelName, framework: &Framework, is_old: bool) {
     let package = check
         .root
         .join(framework.packages())

@@ -5,16 +5,15 @@ use std::str::FromStr;
 
 use super::capability::Capability;
 use super::check::Check;
-use super::rocm_arch::{self, RocmArch, UnknownArch};
-use super::{Backend, Dependency, KnownDependency, SectionBackend, Target};
+use super::{Backend, CudaToolkits, Dependency, KnownDependency, SectionBackend, Target};
 use crate::manifest::section::SectionBackend as Written;
 use crate::manifest::v5::BuildToml;
 use crate::manifest::{List, Spanned};
-use crate::matrix;
 use crate::problem::{Problem, Severity, code, suggest};
 use crate::version::Version;
+use crate::words::rocm_arch::{self, RocmArch, UnknownArch};
 
-impl Check {
+impl Check<'_> {
     /// A backend with the keys that only its sections have.
     pub fn section_backend(
         &mut self,
@@ -82,8 +81,11 @@ impl Check {
 
     /// NVIDIA capabilities that some toolkit compiles for.
     pub fn capabilities(&mut self, list: Option<&List<String>>) -> Vec<Capability> {
-        let is_known = |capability: &Capability| matrix::table().toolkits_for(capability).is_some();
-        self.gpus(list, is_known, unknown_capability)
+        let toolkits = self.toolkits;
+        let is_known = |capability: &Capability| toolkits.compiling_for(capability).is_some();
+        self.gpus(list, is_known, |written| {
+            unknown_capability(written, toolkits)
+        })
     }
 
     /// AMD architectures.
@@ -211,16 +213,16 @@ fn unknown_architecture(written: &Spanned<String>) -> Unknown {
 }
 
 /// What is wrong with a capability, and which toolkits know the one that was meant.
-fn unknown_capability(written: &Spanned<String>) -> Unknown {
-    let table = matrix::table();
-    let known = table.capabilities();
+fn unknown_capability(written: &Spanned<String>, toolkits: &CudaToolkits) -> Unknown {
+    let known = toolkits.capabilities();
     let names: Vec<String> = known.iter().map(ToString::to_string).collect();
-    let toolkit = is_toolkit(&written.value);
+    let version = written.value.parse::<Version>();
+    let toolkit = version.is_ok_and(|version| toolkits.has(&version));
     let near = nearest(&written.value, &known).filter(|_| !toolkit);
-    let near = near.and_then(|near| Some((near, table.toolkits_for(&near)?)));
+    let near = near.and_then(|near| Some((near, toolkits.compiling_for(&near)?)));
     let help = match near {
-        Some((near, toolkits)) => format!(
-            "did you mean `{near}`, which {toolkits} compiles for? Known are: {}",
+        Some((near, compiling)) => format!(
+            "did you mean `{near}`, which {compiling} compiles for? Known are: {}",
             names.join(", ")
         ),
         None if toolkit => format!(
@@ -240,12 +242,6 @@ fn unknown_capability(written: &Spanned<String>) -> Unknown {
             .help(help),
         is_name: written.value.parse::<Capability>().is_ok(),
     }
-}
-
-/// Whether a text that is no capability is the version of a toolkit.
-fn is_toolkit(text: &str) -> bool {
-    let version = text.parse::<Version>();
-    version.is_ok_and(|version| matrix::table().cuda(&version).is_some())
 }
 
 /// The capability of the nearest GPU; for what is not a capability, that with the nearest name.

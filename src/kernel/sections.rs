@@ -15,7 +15,7 @@ use crate::manifest::section;
 use crate::manifest::v5::BuildToml;
 use crate::problem::{Place, Problem, code};
 
-pub(super) fn check(check: &mut Check, file: &BuildToml) -> Vec<Section> {
+pub(super) fn check(check: &mut Check<'_>, file: &BuildToml) -> Vec<Section> {
     let mut sections = Vec::new();
     for written in &file.kernel {
         check.section_name(&written.name);
@@ -48,7 +48,7 @@ pub(super) fn check(check: &mut Check, file: &BuildToml) -> Vec<Section> {
     shared::once(check, file, sections)
 }
 
-impl Check {
+impl Check<'_> {
     fn section_name(&mut self, name: &Spanned<String>) {
         let allowed = |c: char| c.is_ascii_alphanumeric() || "_.+-".contains(c);
         let text = &name.value;

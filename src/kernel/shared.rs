@@ -23,7 +23,11 @@ pub(super) struct Listed {
 
 /// The sections with each source in one of them. What several have in common moves to a section of its own, after the first
 /// of them; a section that keeps no source then goes.
-pub(super) fn once(check: &mut Check, file: &BuildToml, mut listed: Vec<Listed>) -> Vec<Section> {
+pub(super) fn once(
+    check: &mut Check<'_>,
+    file: &BuildToml,
+    mut listed: Vec<Listed>,
+) -> Vec<Section> {
     let binding = Binding::of(check, file);
     let mut owners: BTreeMap<(Backend, Utf8PathBuf), Vec<(usize, Place)>> = BTreeMap::new();
     for (at, one) in listed.iter_mut().enumerate() {
@@ -253,7 +257,7 @@ struct Binding<'a> {
 }
 
 impl<'a> Binding<'a> {
-    fn of(check: &Check, file: &'a BuildToml) -> Self {
+    fn of(check: &Check<'_>, file: &'a BuildToml) -> Self {
         type Strings = Option<List<String>>;
         let none = (&None, &None, &None);
         let (header, (src, include, cxx_flags)): (_, (&Strings, &Strings, &Strings)) =

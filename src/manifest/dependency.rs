@@ -2,9 +2,10 @@
 
 use schemars::JsonSchema;
 
-use super::backend::{KnownDependency, OLD_SYCL_TLA};
+use super::backend::{OLD_SYCL_TLA, renamed_sycl_tla};
 use super::reader::Reader;
 use super::value::{FromValue, List, Spanned, Value};
+use crate::words::KnownDependency;
 
 /// An element of a section's `depends`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,12 +40,13 @@ impl std::fmt::Display for Dependency {
 impl FromValue for Dependency {
     fn from_value(value: &Value<'_>, reader: &Reader) -> Option<Self> {
         let text = String::from_value(value, reader)?;
-        // An old word is reported as one.
-        let mut words = KnownDependency::ALL.iter().map(|known| known.as_str());
-        if text == OLD_SYCL_TLA || words.any(|word| word == text) {
-            return KnownDependency::from_value(value, reader).map(Self::Known);
+        if text == OLD_SYCL_TLA {
+            reader.report(renamed_sycl_tla(&value.place));
+            return None;
         }
-        Some(Self::Own(text))
+        let mut known = KnownDependency::ALL.iter();
+        let known = known.find(|known| known.as_str() == text);
+        Some(known.map_or(Self::Own(text), |known| Self::Known(*known)))
     }
 }
 

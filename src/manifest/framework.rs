@@ -2,13 +2,13 @@
 
 use schemars::JsonSchema;
 
-use super::backend::Backend;
 use super::reader::Reader;
 use super::schema;
 use super::table::Table;
 use super::value::{FromValue, List, Spanned, Value, one_of};
 use crate::problem::{Place, Problem, code};
 use crate::version::Version;
+use crate::words::Backend;
 
 /// A kernel with a C++ binding for torch.
 #[derive(Debug, Clone, JsonSchema)]

@@ -27,7 +27,6 @@ use camino::{Utf8Path, Utf8PathBuf};
 use sha2::{Digest, Sha256};
 use toml::de::DeTable;
 
-pub use self::backend::{Backend, KnownDependency};
 pub use self::dependency::{Dependency, HeaderArchive};
 pub use self::detect::{Detected, Edition};
 pub use self::value::{List, Spanned};
@@ -35,6 +34,8 @@ pub use self::value::{List, Spanned};
 use self::detect::detect;
 use self::reader::Reader;
 use self::table::Table;
+pub use crate::words::{Backend, KnownDependency};
+
 use crate::problem::suggest::nearest;
 use crate::problem::{Place, Problem, Problems, code};
 

@@ -11,13 +11,13 @@ use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
-use super::backend::Backend;
 use super::framework::StableAbi;
 use super::section::{Section, SectionBackend};
 use super::v5::{BackendOptions, BuildToml, EDITION, KernelDependency};
 use super::value::Spanned;
-use crate::kernel::{python_depends, rocm_arch};
 use crate::version::Version;
+use crate::words::Backend;
+use crate::words::{python_depends, rocm_arch};
 
 /// The JSON Schema of a build.toml of edition 5.
 pub fn schema() -> Value {

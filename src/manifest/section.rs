@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 
-use super::backend::Backend;
 use super::dependency::Dependency;
 use super::reader::Reader;
 use super::schema;
@@ -10,6 +9,7 @@ use super::table::Table;
 use super::value::{FromValue, List, Spanned, Value, one_of};
 use crate::problem::{Place, Problem, code};
 use crate::version::Version;
+use crate::words::Backend;
 
 /// One `[kernel.<name>]`.
 #[derive(Debug, Clone, JsonSchema)]

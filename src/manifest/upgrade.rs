@@ -4,13 +4,13 @@
 use std::borrow::Cow;
 
 use super::Body;
-use super::backend::Backend;
 use super::framework::{Torch, TorchNoarch, no_framework};
 use super::section::Section;
 use super::table::Table;
 use super::v5;
 use super::value::{List, Spanned};
 use crate::problem::{Place, Problem, code};
+use crate::words::Backend;
 
 /// The version of a kernel whose format had none.
 pub const DEFAULT_VERSION: u64 = 1;

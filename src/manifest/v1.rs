@@ -1,9 +1,7 @@
 //! v1, the format of spring 2025, and v0 before it, which had fewer keys: a section is in a
 //! language instead of for a backend, and `cuda-hipify` stands for CUDA and ROCm at once.
 
-use std::fmt;
-
-use super::backend::{OldDependency, words};
+use super::backend::OldDependency;
 use super::dependency::Dependency;
 use super::framework::Torch;
 use super::reader::Reader;
@@ -11,8 +9,9 @@ use super::section::{self, SectionBackend, read_depends, read_src};
 use super::table::Table;
 use super::upgrade::{Universal, Upgrade};
 use super::v5;
-use super::value::{FromValue, List, Spanned, Value, one_of};
+use super::value::{List, Spanned, Value};
 use crate::problem::{Place, Problem, code};
+use crate::words::words;
 
 /// A whole file.
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! v3, the format of early 2026: the first with `general.backends`. A kernel without sections is
 //! Python-only, whatever its framework section; version and licence could be left out.
 
-use super::backend::{Backend, OldDependency};
+use super::backend::OldDependency;
 use super::framework::{Torch, TvmFfi, at_most_one};
 use super::reader::Reader;
 use super::section::{Section, read_sections};
@@ -10,6 +10,7 @@ use super::upgrade::Upgrade;
 use super::v5::{self, BackendOptions, Holds, Hub};
 use super::value::{List, Spanned};
 use crate::problem::Place;
+use crate::words::Backend;
 
 /// A whole file.
 #[derive(Debug, Clone)]

@@ -1,7 +1,6 @@
 //! v4, the format of spring 2026: edition 5 without its number, without kernel dependencies and
 //! with one stable ABI for every backend.
 
-use super::backend::Backend;
 use super::dependency::Dependency;
 use super::framework::{Torch, TorchNoarch, TvmFfi, exactly_one};
 use super::reader::Reader;
@@ -9,6 +8,7 @@ use super::section::{Section, read_sections};
 use super::table::Table;
 use super::v5::{self, BackendOptions, Holds, Hub};
 use super::value::{List, Spanned};
+use crate::words::Backend;
 
 /// A whole file.
 #[derive(Debug, Clone)]

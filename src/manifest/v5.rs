@@ -3,7 +3,6 @@
 
 use schemars::JsonSchema;
 
-use super::backend::Backend;
 use super::dependency::{self, Dependency, HeaderArchive, read_dependencies};
 use super::framework::{Torch, TorchNoarch, TvmFfi, exactly_one};
 use super::reader::Reader;
@@ -13,6 +12,7 @@ use super::table::Table;
 use super::value::{FromValue, List, Spanned, Value};
 use crate::problem::{Place, Problem, code};
 use crate::version::Version;
+use crate::words::Backend;
 
 /// The number in `general.edition`.
 pub const EDITION: u64 = 5;

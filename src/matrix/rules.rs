@@ -2,9 +2,9 @@
 
 use super::header_library::{HeaderLibrary, header_libraries};
 use super::table::{Row, Table};
-use super::{Why, clang, openmp, table};
+use super::{Why, clang, openmp};
 use crate::kernel::capability::Feature;
-use crate::kernel::{Backend, Capability, Kernel, Section, SectionBackend, Target};
+use crate::kernel::{Backend, Capability, Kernel, Section, SectionBackend, Target, knows};
 use crate::version::Version;
 
 /// The first rule that leaves out a row.
@@ -92,7 +92,7 @@ fn nothing_to_compile(
     cuda: &Version,
 ) -> Option<Why> {
     let asked = &target.archs;
-    let compiled = |capability: &_| table::knows(known, capability);
+    let compiled = |capability: &_| knows(known, capability);
     if asked.is_empty() || asked.iter().any(compiled) {
         return None;
     }
@@ -128,7 +128,7 @@ fn no_grid_constants(
 ) -> Option<Why> {
     let family = row.toolchain.clang.as_ref()?;
     let needs_them = |capability: &&Capability| {
-        capability.feature == Feature::Architecture && table::knows(known, capability)
+        capability.feature == Feature::Architecture && knows(known, capability)
     };
     let capability = target.archs.iter().find(needs_them)?;
     let dependency = section.cutlass()?;

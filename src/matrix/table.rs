@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::header_library::HeaderLibrary;
 use super::{CxxAbi, Toolchain, name};
-use crate::kernel::{Backend, Capability, KnownDependency, RocmArch};
+use crate::kernel::{Backend, Capability, CudaToolkit, CudaToolkits, KnownDependency, RocmArch};
 use crate::version::Version;
 
 /// Where the archives of a row come from. In order of preference: what any package index serves comes first.
@@ -227,6 +227,8 @@ pub struct Table {
     torch: BTreeMap<String, TorchFacts>,
     policy: BTreeMap<String, BTreeMap<String, String>>,
     cuda: Vec<CudaFacts>,
+    /// The CUDA toolkits as the checks of build.toml need them.
+    pub toolkits: CudaToolkits,
     rocm: Vec<RocmFacts>,
     pub header_libraries: Vec<HeaderLibrary>,
 }
@@ -237,7 +239,12 @@ impl TryFrom<Written> for Table {
     fn try_from(written: Written) -> Result<Self, TableError> {
         let rows = written.rows.into_iter();
         let rows = rows.map(|row| resolve(row, &written.host, &written.cuda));
+        let toolkits = written.cuda.iter().map(|facts| CudaToolkit {
+            version: facts.toolkit.clone(),
+            known: facts.known.clone(),
+        });
         Ok(Self {
+            toolkits: CudaToolkits::new(toolkits.collect()),
             rows: rows.collect::<Result<_, _>>()?,
             torch: written.torch,
             policy: written.policy,
@@ -323,11 +330,6 @@ fn resolve(
     })
 }
 
-/// Whether a list of architectures has one, with or without PTX.
-pub fn knows(known: &[Capability], capability: &Capability) -> bool {
-    known.iter().any(|known| known.sm() == capability.sm())
-}
-
 impl Table {
     /// What the torch release of a row asks for; a test checks that every row has it.
     pub fn torch(&self, row: &Row) -> Option<&TorchFacts> {
@@ -371,37 +373,6 @@ impl Table {
     pub fn variants(&self) -> BTreeSet<String> {
         let rows = self.rows.iter();
         rows.map(|row| name::compiled(row, None)).collect()
-    }
-
-    /// Every capability that some toolkit compiles for, in order, without `+PTX`.
-    pub fn capabilities(&self) -> BTreeSet<Capability> {
-        self.cuda
-            .iter()
-            .flat_map(|facts| &facts.known)
-            .copied()
-            .collect()
-    }
-
-    /// The CUDA toolkits that compile for a capability, in words: "CUDA 12.8 and newer",
-    /// "CUDA 12.6 to 12.9", "CUDA 12.6, 13.0". Nothing if none does.
-    pub fn toolkits_for(&self, capability: &Capability) -> Option<String> {
-        let knows = |facts: &&CudaFacts| knows(&facts.known, capability);
-        let mut facts: Vec<&CudaFacts> = self.cuda.iter().collect();
-        facts.sort_by(|a, b| a.toolkit.cmp(&b.toolkit));
-        let first = facts.iter().position(knows)?;
-        let last = facts.iter().rposition(knows)?;
-        let (oldest, newest) = (&facts[first].toolkit, &facts[last].toolkit);
-        let all = facts[first..=last].iter().all(knows);
-        Some(match (all, first == last, last + 1 == facts.len()) {
-            (true, _, true) => format!("CUDA {oldest} and newer"),
-            (true, true, false) => format!("CUDA {oldest}"),
-            (true, false, false) => format!("CUDA {oldest} to {newest}"),
-            (false, ..) => {
-                let known = facts.iter().copied().filter(knows);
-                let names: Vec<_> = known.map(|facts| facts.toolkit.to_string()).collect();
-                format!("CUDA {}", names.join(", "))
-            }
-        })
     }
 }
 
@@ -457,8 +428,8 @@ where
 
 #[cfg(test)]
 mod tests {
-    use super::{knows, table};
-    use crate::kernel::{Backend, KnownDependency};
+    use super::table;
+    use crate::kernel::{Backend, KnownDependency, knows};
 
     #[test]
     fn every_row_has_its_facts_and_its_pins() {
@@ -474,7 +445,7 @@ mod tests {
                 let known = |capability| knows(&facts.known, capability);
                 assert!(facts.default.iter().all(known), "{compute}");
             }
-            crate::pins::pins_of(&row.system, &row.families()).expect("pins of a row");
+            crate::families::pins_of(&row.system, &row.families()).expect("pins of a row");
         }
     }
 
@@ -495,7 +466,7 @@ mod tests {
                 if !of_backend {
                     continue;
                 }
-                let pins = crate::pins::pins_of(&row.system, &[family.to_owned()]);
+                let pins = crate::families::pins_of(&row.system, &[family.to_owned()]);
                 assert_eq!(pins.expect("pins of a library").len(), 1, "{family}");
             }
         }

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{CxxAbi, Profile, Row};
+use crate::families::{Unpinned, unpinned};
 use crate::kernel::{Backend, HeaderArchive};
-use crate::pins::{Unpinned, unpinned};
 use crate::version::Version;
 
 /// Backends whose variants are better than those of others, the best first.

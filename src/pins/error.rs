@@ -6,14 +6,13 @@ use camino::Utf8PathBuf;
 use miette::Diagnostic;
 use thiserror::Error;
 
+use crate::families::FamilyError;
+
 #[derive(Debug, Diagnostic, Error)]
 pub enum PinError {
-    #[error("failed to read the pin file {path}: {why}")]
-    #[diagnostic(
-        code(pins::family),
-        help("this is a defect of kernel-builder, please report it")
-    )]
-    Family { path: String, why: String },
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Family(#[from] FamilyError),
 
     #[error("failed to find {program}, which fetches {what}")]
     #[diagnostic(code(pins::program), help("{help}"))]

@@ -14,9 +14,8 @@ use thiserror::Error;
 use super::http::Failure;
 use super::pip::{self, Indexes, Resolution, Resolved};
 use super::refresh::wheel::normalized;
-use super::{Archive, Family, Kind, PinError, runtime};
+use super::{Archive, Kind, PinError, find_family, runtime};
 use crate::emit::MARKER;
-use crate::library;
 
 /// The file's name in a kernel's folder. NB: nix/flake/python-packages.nix reads it, too.
 pub const FILE: &str = "python-packages.json";
@@ -175,15 +174,8 @@ impl Packages {
 fn versions(system: &str, families: &[String]) -> Result<BTreeMap<String, String>, PinError> {
     let mut versions = BTreeMap::new();
     for family in families {
-        let path = format!("nix/pins/{system}/{family}.json");
-        let Some(text) = library::text(&path) else {
-            continue;
-        };
-        let family: Family = serde_json::from_str(&text).map_err(|error| PinError::Family {
-            path,
-            why: error.to_string(),
-        })?;
-        let archives = family.archives.into_iter();
+        let archives = find_family(system, family)?.into_iter();
+        let archives = archives.flat_map(|family| family.archives);
         versions.extend(archives.map(|archive| (normalized(&archive.name), archive.version)));
     }
     Ok(versions)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use super::{Archive, Family, PinError};
+use crate::families::{Archive, FamilyError, find_family};
 use crate::kernel::Backend;
 use crate::library;
 use crate::matrix::{Variant, table};
@@ -13,20 +13,16 @@ use crate::matrix::{Variant, table};
 /// comes with torch on GPUs. The rest of its family is for machines that have a GPU.
 ///
 /// # Errors
-/// `PinError::Family`: a defect of this program.
-pub fn archives(variant: &Variant, system: &str) -> Result<Vec<Archive>, PinError> {
+/// A file of nix/pins that cannot be read: a defect of this program.
+pub fn archives(variant: &Variant, system: &str) -> Result<Vec<Archive>, FamilyError> {
     // NB: nix/python/default.nix has the same list.
     let with_triton = [Backend::Cuda, Backend::Rocm, Backend::Xpu];
     let torch = toolchain(variant).torch;
-    let path = format!("nix/pins/{system}/{torch}-nvidia.json");
-    let Some(text) = library::text(&path).filter(|_| with_triton.contains(&variant.backend)) else {
+    if !with_triton.contains(&variant.backend) {
         return Ok(Vec::new());
-    };
-    let family: Family = serde_json::from_str(&text).map_err(|error| PinError::Family {
-        path,
-        why: error.to_string(),
-    })?;
-    let archives = family.archives.into_iter();
+    }
+    let family = find_family(system, &format!("{torch}-nvidia"))?;
+    let archives = family.into_iter().flat_map(|family| family.archives);
     Ok(archives
         .filter(|archive| archive.name == "triton")
         .collect())

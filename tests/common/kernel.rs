@@ -2,6 +2,7 @@
 
 use camino::Utf8Path;
 use kernel_builder::kernel::{Kernel, SectionBackend, Target};
+use kernel_builder::matrix::table;
 
 use super::folder::Folder;
 
@@ -38,7 +39,9 @@ impl Sample {
     /// The checked kernel; its build.toml must be right.
     pub fn kernel(&self) -> Kernel {
         let root = Utf8Path::from_path(self.folder.path()).expect("a UTF-8 path");
-        Kernel::load(root).expect("a good build.toml").kernel
+        Kernel::load(root, &table().toolkits)
+            .expect("a good build.toml")
+            .kernel
     }
 }
 

@@ -3,6 +3,7 @@
 use camino::Utf8Path;
 use kernel_builder::kernel::Kernel;
 use kernel_builder::manifest::Manifest;
+use kernel_builder::matrix::table;
 use kernel_builder::problem::Problems;
 
 /// A kernel without a mistake, for two backends.
@@ -110,6 +111,10 @@ impl Fixture {
     }
 
     pub fn check(&self, text: &[u8]) -> (Option<Kernel>, Problems) {
-        Kernel::check(&Manifest::read("build.toml", text), self.root())
+        Kernel::check(
+            &Manifest::read("build.toml", text),
+            self.root(),
+            &table().toolkits,
+        )
     }
 }

@@ -1,6 +1,7 @@
 //! Operators that a kernel's Python files register.
 
 use kernel_builder::kernel::Kernel;
+use kernel_builder::matrix::table;
 use kernel_builder::problem::RenderOptions;
 
 use crate::fixture::{Fixture, RELU};
@@ -38,7 +39,7 @@ fn operators_of_a_fixed_namespace_are_errors_in_edition_5() {
     let fixture = Fixture::new();
     fixture.write("build.toml", RELU);
     fixture.write(FILE, OPS);
-    let error = Kernel::load(fixture.root()).expect_err("a fixed namespace");
+    let error = Kernel::load(fixture.root(), &table().toolkits).expect_err("a fixed namespace");
     let kernel_builder::kernel::LoadError::Problems(problems) = error else {
         panic!("{error:?}");
     };
@@ -57,7 +58,7 @@ fn they_are_warnings_in_older_editions() {
     let fixture = Fixture::new();
     fixture.write("build.toml", &RELU.replace("edition = 5\n", ""));
     fixture.write(FILE, OPS);
-    let loaded = Kernel::load(fixture.root()).expect("a kernel");
+    let loaded = Kernel::load(fixture.root(), &table().toolkits).expect("a kernel");
     let of_python = loaded
         .warnings
         .iter()

@@ -114,7 +114,9 @@ fn examples() {
 
 fn example_plan(example: &str) -> Plan {
     let root = Utf8Path::new(REPOSITORY).join("examples").join(example);
-    let kernel = Kernel::load(&root).expect("an example").kernel;
+    let kernel = Kernel::load(&root, &table().toolkits)
+        .expect("an example")
+        .kernel;
     plan(&kernel, &some(&kernel), table()).expect("a plan")
 }
 
@@ -242,7 +244,9 @@ src = ["csrc/host.cpp"]
 #[test]
 fn every_backend() {
     let fixture = Utf8Path::new(REPOSITORY).join("tests/fixtures/all-backends");
-    let kernel = Kernel::load(&fixture).expect("a fixture").kernel;
+    let kernel = Kernel::load(&fixture, &table().toolkits)
+        .expect("a fixture")
+        .kernel;
     let matrix = matrix(&kernel, table());
     assert!(matrix.without_toolchain.is_empty());
     let plan = plan(&kernel, &matrix, table()).expect("a plan");

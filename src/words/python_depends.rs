@@ -65,7 +65,7 @@ pub fn known(backend: Option<Backend>) -> &'static [PythonDependency] {
 }
 
 /// The other place where `name` may be written, if there is one.
-pub(super) fn belongs_to(name: &str) -> Option<Option<Backend>> {
+pub fn belongs_to(name: &str) -> Option<Option<Backend>> {
     let places = std::iter::once(None).chain(BACKENDS.iter().map(|(backend, _)| Some(*backend)));
     let mut places = places.filter(|place| known(*place).iter().any(|p| p.name == name));
     places.next()
