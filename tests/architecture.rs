@@ -62,7 +62,7 @@ fn identifier(text: &str) -> &str {
 
 /// The names that paths from the root of the crate begin with: `a` of `crate::a::b`, `a` and `b` of
 /// `crate::{a::c, b}`, and of as many `super::` as lead there from `depth` modules below it.
-fn named_from_root<'a>(text: &'a str, depth: usize) -> BTreeSet<&'a str> {
+fn named_from_root(text: &str, depth: usize) -> BTreeSet<&str> {
     let up = "super::".repeat(depth);
     let roots = ["crate::", "kernel_builder::"].into_iter();
     let roots = roots.chain((depth > 0).then_some(up.as_str()));
