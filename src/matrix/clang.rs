@@ -1,7 +1,9 @@
 //! nvcc's flags as clang takes them, for the CUDA toolkits that clang compiles: `cuda-flags` is written for nvcc.
-//! Not the flags that every unit gets; those are in flags.rs.
+//! Not the flags that every unit gets; those are in src/plan/flags.rs.
 
-/// What became of a list of flags.
+use super::nvcc::{self, ForClang, NvccArgument};
+
+/// The result of translating a list of flags.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Translated {
     pub flags: Vec<String>,
@@ -11,225 +13,58 @@ pub struct Translated {
     pub unknown: Vec<String>,
 }
 
-/// What a flag of nvcc is to clang.
-#[derive(Clone, Copy)]
-enum Meaning {
-    /// These flags; `{}` stands for the value.
-    Flags(&'static [&'static str]),
-    /// For each part of the value, which nvcc splits at commas: this flag and the part.
-    Parts(&'static str),
-    /// Flags for `true` and for `false`.
-    Switch(&'static [&'static str], &'static [&'static str]),
-    /// Architectures in addition to those of the variant.
-    Architectures,
-    /// Nothing: clang always does it, or it is about how nvcc works and what it warns of.
-    Nothing,
-    /// Nothing, and code may be slower for it.
-    LeftOut,
-}
-
-use Meaning::{Architectures, Flags, LeftOut, Nothing, Parts, Switch};
-
-/// NB: not -ffast-math, for which NaN and infinity do not exist; nvcc keeps both.
-const FAST_MATH: &[&str] = &[
-    "-Xarch_device",
-    "-fgpu-flush-denormals-to-zero",
-    "-Xarch_device",
-    "-mllvm=-nvptx-prec-divf32=0",
-    "-DKERNEL_BUILDER_APPROXIMATE_SQRT",
-    "-Xarch_device",
-    "-fgpu-approx-transcendentals",
-];
-
-/// Flags that stand alone, without their dashes.
-const ALONE: &[(&str, Meaning)] = &[
-    ("expt-extended-lambda", Nothing),
-    ("expt-relaxed-constexpr", Nothing),
-    ("extended-lambda", Nothing),
-    ("extra-device-vectorization", LeftOut),
-    ("forward-unknown-to-host-compiler", Nothing),
-    ("g", Flags(&["-Xarch_host", "-g"])),
-    ("generate-line-info", Flags(LINE_INFO)),
-    ("k", Nothing),
-    ("keep", Nothing),
-    ("lineinfo", Flags(LINE_INFO)),
-    ("m64", Nothing),
-    ("res-usage", Flags(&["-Xcuda-ptxas", "-v"])),
-    ("resource-usage", Flags(&["-Xcuda-ptxas", "-v"])),
-    ("restrict", LeftOut),
-    ("use_fast_math", Flags(FAST_MATH)),
-    ("w", Flags(&["-w"])),
-];
-
-const LINE_INFO: &[&str] = &["-Xarch_device", "-gline-directives-only"];
-
-/// Flags that have a value: behind `=` or as the next argument.
-const VALUED: &[(&str, Meaning)] = &[
-    ("Werror", Nothing),
-    ("Xcompiler", Parts("-Xarch_host")),
-    ("Xcudafe", Nothing),
-    ("Xfatbin", Parts("-Xcuda-fatbinary")),
-    ("Xptxas", Parts("-Xcuda-ptxas")),
-    ("compiler-options", Parts("-Xarch_host")),
-    (
-        "compress-mode",
-        Flags(&["-Xcuda-fatbinary", "-compress-mode={}"]),
-    ),
-    ("default-stream", Flags(&["-fgpu-default-stream={}"])),
-    ("define-macro", Flags(&["-D{}"])),
-    ("diag-error", Nothing),
-    ("diag-suppress", Nothing),
-    ("diag-warn", Nothing),
-    ("fatbin-options", Parts("-Xcuda-fatbinary")),
-    (
-        "fmad",
-        Switch(
-            &["-Xarch_device", "-ffp-contract=fast"],
-            &["-Xarch_device", "-ffp-contract=off"],
-        ),
-    ),
-    (
-        "ftz",
-        Switch(
-            &["-Xarch_device", "-fgpu-flush-denormals-to-zero"],
-            &["-Xarch_device", "-fno-gpu-flush-denormals-to-zero"],
-        ),
-    ),
-    ("gencode", Architectures),
-    ("generate-code", Architectures),
-    ("include", Flags(&["-include", "{}"])),
-    ("include-path", Flags(&["-I{}"])),
-    ("isystem", Flags(&["-isystem", "{}"])),
-    ("keep-dir", Nothing),
-    (
-        "maxrregcount",
-        Flags(&["-Xcuda-ptxas", "--maxrregcount={}"]),
-    ),
-    ("optimize", Flags(&["-O{}"])),
-    ("pre-include", Flags(&["-include", "{}"])),
-    (
-        "prec-div",
-        Switch(
-            &["-Xarch_device", "-mllvm=-nvptx-prec-divf32=2"],
-            &["-Xarch_device", "-mllvm=-nvptx-prec-divf32=0"],
-        ),
-    ),
-    (
-        "prec-sqrt",
-        Switch(
-            &["-UKERNEL_BUILDER_APPROXIMATE_SQRT"],
-            &["-DKERNEL_BUILDER_APPROXIMATE_SQRT"],
-        ),
-    ),
-    ("ptxas-options", Parts("-Xcuda-ptxas")),
-    ("split-compile", Nothing),
-    ("std", Flags(&["-std={}"])),
-    ("system-include", Flags(&["-isystem", "{}"])),
-    ("t", Nothing),
-    ("threads", Nothing),
-    ("undefine-macro", Flags(&["-U{}"])),
-];
-
-/// First letters of flags that clang has too; their value may be the next argument.
-const SHARED: &[char] = &['D', 'I', 'U'];
-
-/// First letters of flags that clang has too, without values.
-const SHARED_ALONE: &[char] = &['O', 'W'];
-
-/// First letters of flags that nvcc passes to the host compiler.
-const HOST: &[char] = &['f', 'm'];
-
 /// Translates flags, in their order.
 pub fn translate(flags: &[String]) -> Translated {
     let mut translated = Translated::default();
-    let mut rest = flags.iter();
-    while let Some(flag) = rest.next() {
-        if !translated.one(flag, &mut rest) {
-            translated.unknown.push(flag.clone());
+    for argument in nvcc::arguments(flags) {
+        match argument {
+            NvccArgument::Known {
+                flag,
+                written,
+                value,
+            } => translated.apply(flag.clang, written, value),
+            NvccArgument::Common(words) => {
+                translated
+                    .flags
+                    .extend(words.into_iter().map(str::to_owned));
+            }
+            NvccArgument::Host(flag) => {
+                let words = ["-Xarch_host", flag];
+                translated.flags.extend(words.map(str::to_owned));
+            }
+            NvccArgument::Unknown(flag) => translated.unknown.push(flag.to_owned()),
         }
     }
     translated
 }
 
 impl Translated {
-    /// Translates a flag, and takes its value from `rest` if it is there. False: clang has nothing for it.
-    fn one<'a>(&mut self, flag: &str, rest: &mut impl Iterator<Item = &'a String>) -> bool {
-        let Some(body) = flag.strip_prefix("--").or_else(|| flag.strip_prefix('-')) else {
-            return false;
-        };
-        let (name, attached) = match body.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (body, None),
-        };
-        if attached.is_none()
-            && let Some(meaning) = find(ALONE, name)
-        {
-            return self.apply(flag, meaning, "");
-        }
-        if let Some(meaning) = find(VALUED, name) {
-            return match attached.or_else(|| rest.next().map(String::as_str)) {
-                Some(value) => self.apply(flag, meaning, value),
-                None => false,
-            };
-        }
-        let short = !flag.starts_with("--");
-        let Some(first) = body.chars().next().filter(|_| short) else {
-            return false;
-        };
-        if SHARED.contains(&first) {
-            self.flags.push(flag.to_owned());
-            if body.len() == 1 {
-                let Some(value) = rest.next() else {
-                    return false;
-                };
-                self.flags.push(value.clone());
-            }
-        } else if SHARED_ALONE.contains(&first) {
-            self.flags.push(flag.to_owned());
-        } else if HOST.contains(&first) && body.len() > 1 {
-            self.flags
-                .extend(["-Xarch_host".to_owned(), flag.to_owned()]);
-        } else {
-            return false;
-        }
-        true
-    }
-
-    fn apply(&mut self, flag: &str, meaning: Meaning, value: &str) -> bool {
+    /// Adds what clang is told in place of a flag.
+    fn apply(&mut self, meaning: ForClang, written: &str, value: &str) {
         let mut add = |flags: &[&str]| {
             let filled = flags.iter().map(|flag| flag.replace("{}", value));
             self.flags.extend(filled);
         };
         match meaning {
-            Flags(flags) => add(flags),
-            Parts(target) => {
+            ForClang::Flags(flags) => add(flags),
+            ForClang::Parts(target) => {
                 for part in parts(value) {
                     self.flags.extend([target.to_owned(), part]);
                 }
             }
-            Switch(on, off) => match value {
+            ForClang::Switch(on, off) => match value {
                 "true" => add(on),
                 "false" => add(off),
-                _ => return false,
+                _ => self.unknown.push(written.to_owned()),
             },
-            Architectures => match architectures(value) {
+            ForClang::Architectures => match architectures(value) {
                 Some(flags) => self.flags.extend(flags),
-                None => {
-                    self.unknown.push(format!("{flag} {value}"));
-                }
+                None => self.unknown.push(format!("{written} {value}")),
             },
-            Nothing => {}
-            LeftOut => self.left_out.push(flag.to_owned()),
+            ForClang::Nothing => {}
+            ForClang::LeftOut => self.left_out.push(written.to_owned()),
         }
-        true
     }
-}
-
-fn find(table: &[(&str, Meaning)], name: &str) -> Option<Meaning> {
-    let mut entries = table.iter();
-    entries
-        .find(|(known, _)| *known == name)
-        .map(|(_, meaning)| *meaning)
 }
 
 /// A value split at its commas, less those behind a backslash.
@@ -289,7 +124,7 @@ pub fn architecture(sm: &str) -> (Vec<String>, Vec<String>) {
 mod tests {
     use super::{Translated, translate};
 
-    fn of(flags: &str) -> Translated {
+    fn translated(flags: &str) -> Translated {
         translate(&flags.split(' ').map(str::to_owned).collect::<Vec<_>>())
     }
 
@@ -329,7 +164,7 @@ mod tests {
             ("-lineinfo", "-Xarch_device -gline-directives-only"),
         ];
         for (nvcc, clang) in cases {
-            let translated = of(nvcc);
+            let translated = translated(nvcc);
             assert_eq!(translated.flags.join(" "), clang, "{nvcc}");
             assert_eq!(translated.unknown, [""; 0], "{nvcc}");
             assert_eq!(translated.left_out, [""; 0], "{nvcc}");
@@ -352,9 +187,9 @@ mod tests {
             "csrc/other.cu",
         ];
         for flag in cases {
-            assert_eq!(of(flag).unknown.len(), 1, "{flag}");
+            assert_eq!(translated(flag).unknown.len(), 1, "{flag}");
         }
-        assert_eq!(of("--restrict").left_out, ["--restrict"]);
-        assert_eq!(of("-rdc=true -O3 -G").unknown, ["-rdc=true", "-G"]);
+        assert_eq!(translated("--restrict").left_out, ["--restrict"]);
+        assert_eq!(translated("-rdc=true -O3 -G").unknown, ["-rdc=true", "-G"]);
     }
 }

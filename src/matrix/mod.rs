@@ -5,6 +5,7 @@ pub mod clang;
 mod cxx_abi;
 pub mod header_library;
 mod name;
+pub mod nvcc;
 pub mod openmp;
 mod rules;
 pub mod select;

@@ -2,7 +2,7 @@
 //! new one compiles alone. Not how the parts become one object; that is nix/kernel/join.sh.
 //!
 //! A unit is split if it has several architectures, and all of `cuda-flags` are flags whose effect does not reach beyond one
-//! architecture ([`fatbinary`]). What text and flags cannot tell, the build finds out: parts that do not fit together are
+//! architecture ([`FlagReach`]). What text and flags cannot tell, the build finds out: parts that do not fit together are
 //! thrown away, and the unit is compiled whole. docs/benchmarks.md has what splitting costs and gives.
 
 use std::collections::BTreeSet;
@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::{DeviceArch, Driver, flags};
+use crate::matrix::nvcc::{self, FlagReach, NvccArgument};
 use crate::scan::search::ARCH_LIST;
 
 /// A unit in parts: a host part, and one of each architecture.
@@ -89,99 +90,77 @@ pub(super) fn arch_list(archs: &[DeviceArch]) -> String {
     numbers.join(",")
 }
 
-/// What the flags of build.toml mean for fatbinary; nothing where one of them is not known to leave each architecture as
-/// it is when it is compiled with others.
+/// The options of fatbinary that the flags of build.toml ask for. `None` if a flag may do more than change each
+/// architecture by itself, so that the unit is compiled whole.
 fn fatbinary(driver: Driver, own: &[String]) -> Option<Vec<String>> {
-    let (alone, valued, stored): (&[&str], &[&str], &[&str]) = match driver {
-        Driver::Clang => (&[], &CLANG_VALUED, &["Xcuda-fatbinary"]),
-        _ => (&NVCC_ALONE, &NVCC_VALUED, &["Xfatbin", "fatbin-options"]),
-    };
+    match driver {
+        Driver::Clang => fatbinary_of_clang(own),
+        _ => fatbinary_of_nvcc(own),
+    }
+}
+
+fn fatbinary_of_nvcc(own: &[String]) -> Option<Vec<String>> {
     let mut options = Vec::new();
-    let mut rest = own.iter();
+    for argument in nvcc::arguments(own) {
+        match argument {
+            NvccArgument::Known { value, .. } if value.contains(ARCH_LIST) => return None,
+            NvccArgument::Known { flag, value, .. } => match flag.reach {
+                FlagReach::Architecture => {}
+                FlagReach::Fatbinary(option) => {
+                    let option = option.replace("{}", value);
+                    options.extend(option.split(',').map(str::to_owned));
+                }
+                FlagReach::Unit => return None,
+            },
+            NvccArgument::Common(words) => {
+                if words.iter().any(|word| word.contains(ARCH_LIST)) {
+                    return None;
+                }
+            }
+            NvccArgument::Host(flag) => {
+                if UNLIKE_HOST.iter().any(|prefix| flag.starts_with(prefix)) {
+                    return None;
+                }
+            }
+            NvccArgument::Unknown(_) => return None,
+        }
+    }
+    Some(options)
+}
+
+/// The same for flags of clang: src/matrix/clang.rs makes no others of nvcc's.
+fn fatbinary_of_clang(own: &[String]) -> Option<Vec<String>> {
+    const VALUED: [&str; 7] = [
+        "-D",
+        "-I",
+        "-U",
+        "-Xarch_device",
+        "-Xarch_host",
+        "-Xcuda-ptxas",
+        "-isystem",
+    ];
+    const PREFIXES: [&str; 8] = ["-D", "-U", "-I", "-O", "-W", "-f", "-m", "-std="];
+    let mut options = Vec::new();
+    let mut rest = own.iter().map(String::as_str);
     while let Some(flag) = rest.next() {
-        let body = flag.strip_prefix("--").or_else(|| flag.strip_prefix('-'))?;
-        let (name, attached) = match body.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (body, None),
-        };
-        let mut value = || attached.or_else(|| rest.next().map(String::as_str));
         if flag.contains(ARCH_LIST) {
             return None;
-        } else if stored.contains(&name) {
-            options.extend(value()?.split(',').map(str::to_owned));
-        } else if driver == Driver::Nvcc && name == "compress-mode" {
-            options.push(format!("--compress-mode={}", value()?));
-        } else if valued.contains(&name) {
-            value().filter(|value| !value.contains(ARCH_LIST))?;
-        } else if !alone.contains(&body) && (flag.starts_with("--") || !is_common(body)) {
+        } else if flag == "-Xcuda-fatbinary" {
+            options.extend(rest.next()?.split(',').map(str::to_owned));
+        } else if VALUED.contains(&flag) {
+            rest.next().filter(|value| !value.contains(ARCH_LIST))?;
+        } else if flag != "-w"
+            && (!PREFIXES.iter().any(|prefix| flag.starts_with(prefix))
+                || UNLIKE_HOST.iter().any(|prefix| flag.starts_with(prefix)))
+        {
             return None;
         }
     }
     Some(options)
 }
 
-/// Flags of every compiler, without their dash: macros, folders, warnings, optimisation, the standard, and what is for the
-/// host compiler.
-fn is_common(flag: &str) -> bool {
-    const PREFIXES: [&str; 8] = ["D", "U", "I", "O", "W", "f", "m", "std="];
-    const UNLIKE: [&str; 5] = ["fatbin", "fdevice", "fgpu", "foffload", "fuse"];
-    flag == "w"
-        || PREFIXES.iter().any(|prefix| flag.starts_with(prefix))
-            && !UNLIKE.iter().any(|prefix| flag.starts_with(prefix))
-}
-
-/// nvcc's flags that stand alone, without their dashes.
-const NVCC_ALONE: [&str; 8] = [
-    "disable-warnings",
-    "expt-extended-lambda",
-    "expt-relaxed-constexpr",
-    "extended-lambda",
-    "extra-device-vectorization",
-    "res-usage",
-    "restrict",
-    "use_fast_math",
-];
-
-/// Those that have a value, behind `=` or as the next argument.
-const NVCC_VALUED: [&str; 26] = [
-    "D",
-    "I",
-    "U",
-    "Xcompiler",
-    "Xcudafe",
-    "Xptxas",
-    "compiler-options",
-    "default-stream",
-    "define-macro",
-    "diag-error",
-    "diag-suppress",
-    "diag-warn",
-    "fmad",
-    "ftz",
-    "include-path",
-    "isystem",
-    "maxrregcount",
-    "optimize",
-    "prec-div",
-    "prec-sqrt",
-    "ptxas-options",
-    "std",
-    "system-include",
-    "t",
-    "threads",
-    "undefine-macro",
-];
-
-/// What src/matrix/clang.rs makes of nvcc's, less architectures.
-const CLANG_VALUED: [&str; 7] = [
-    "D",
-    "I",
-    "U",
-    "Xarch_device",
-    "Xarch_host",
-    "Xcuda-ptxas",
-    "isystem",
-];
+/// Beginnings of flags that look like the host compiler's, and are about device code.
+const UNLIKE_HOST: [&str; 5] = ["-fatbin", "-fdevice", "-fgpu", "-foffload", "-fuse"];
 
 #[cfg(test)]
 mod tests {
@@ -193,14 +172,14 @@ mod tests {
         text.split(' ').map(parse).map(DeviceArch::Cuda).collect()
     }
 
-    fn of(driver: Driver, flags: &str, of: &str) -> Option<Split> {
+    fn parts_of(driver: Driver, flags: &str, archs_text: &str) -> Option<Split> {
         let flags: Vec<String> = flags.split_whitespace().map(str::to_owned).collect();
-        split(driver, &flags, &archs(of), false)
+        split(driver, &flags, &archs(archs_text), false)
     }
 
     #[test]
     fn several_architectures_are_split() {
-        let parts = of(Driver::Nvcc, "", "8.0 9.0a+PTX").expect("parts");
+        let parts = parts_of(Driver::Nvcc, "", "8.0 9.0a+PTX").expect("parts");
         assert_eq!(
             parts.archs[0].flags,
             ["-gencode", "arch=compute_80,code=sm_80"]
@@ -212,15 +191,15 @@ mod tests {
             ["-gencode", "arch=compute_90a,code=compute_90a"]
         );
         assert_eq!(parts.host, "80");
-        let parts = of(Driver::Clang, "", "8.0 9.0+PTX").expect("parts");
+        let parts = parts_of(Driver::Clang, "", "8.0 9.0+PTX").expect("parts");
         assert_eq!(parts.host, "80");
         assert_eq!(parts.archs[0].flags, ["--cuda-gpu-arch=sm_80"]);
         assert_eq!(parts.archs[1].ptx, ["--cuda-include-ptx=sm_90"]);
 
         for whole in ["9.0", "9.0+PTX", "9.0 9.0+PTX"] {
-            assert_eq!(of(Driver::Nvcc, "", whole), None, "{whole}");
+            assert_eq!(parts_of(Driver::Nvcc, "", whole), None, "{whole}");
         }
-        assert_eq!(of(Driver::Gxx, "", "8.0 9.0"), None);
+        assert_eq!(parts_of(Driver::Gxx, "", "8.0 9.0"), None);
     }
 
     #[test]
@@ -243,7 +222,7 @@ mod tests {
             ("-Xfatbin -compress-all", "-compress-all"),
             ("--compress-mode=size", "--compress-mode=size"),
         ] {
-            let parts = of(Driver::Nvcc, flags, "8.0 9.0").expect(flags);
+            let parts = parts_of(Driver::Nvcc, flags, "8.0 9.0").expect(flags);
             assert_eq!(parts.fatbinary.join(" "), fatbinary, "{flags}");
         }
         for flags in [
@@ -260,12 +239,15 @@ mod tests {
             "-D__CUDA_ARCH_LIST__=900",
             "-Xcompiler -U__CUDA_ARCH_LIST__",
         ] {
-            assert_eq!(of(Driver::Nvcc, flags, "8.0 9.0"), None, "{flags}");
+            assert_eq!(parts_of(Driver::Nvcc, flags, "8.0 9.0"), None, "{flags}");
         }
         let clang = "-Xarch_device -ffp-contract=off -Xcuda-fatbinary -compress-all";
-        let parts = of(Driver::Clang, clang, "8.0 9.0").expect("parts");
+        let parts = parts_of(Driver::Clang, clang, "8.0 9.0").expect("parts");
         assert_eq!(parts.fatbinary, ["-compress-all"]);
-        assert_eq!(of(Driver::Clang, "--cuda-gpu-arch=sm_86", "8.0 9.0"), None);
+        assert_eq!(
+            parts_of(Driver::Clang, "--cuda-gpu-arch=sm_86", "8.0 9.0"),
+            None
+        );
     }
 
     #[test]

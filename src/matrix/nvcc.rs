@@ -1,0 +1,229 @@
+//! nvcc's flags: how they are read, what clang takes in their place, and whether units that have them are compiled in parts.
+//! The one list of them; src/matrix/clang.rs and src/plan/split.rs go by it.
+
+/// A flag of nvcc that has a name.
+#[derive(Debug)]
+pub struct NvccFlag {
+    /// Without dashes.
+    pub name: &'static str,
+    /// Whether it has a value: behind `=`, or as the next argument.
+    pub has_value: bool,
+    pub reach: FlagReach,
+    pub clang: ForClang,
+}
+
+/// How far the effect of a flag reaches, which decides whether a unit that has it is compiled in parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlagReach {
+    /// Each architecture is compiled as if it were the only one.
+    Architecture,
+    /// The flag tells fatbinary how to store the device code of all architectures: these options, `{}` is the value.
+    Fatbinary(&'static str),
+    /// The flag may do more, so the unit is compiled whole.
+    Unit,
+}
+
+/// The flags that clang is given in place of one of nvcc's.
+#[derive(Clone, Copy, Debug)]
+pub enum ForClang {
+    /// These flags; `{}` stands for the value.
+    Flags(&'static [&'static str]),
+    /// For each part of the value, which nvcc splits at commas: this flag and the part.
+    Parts(&'static str),
+    /// Flags for `true` and for `false`.
+    Switch(&'static [&'static str], &'static [&'static str]),
+    /// Architectures in addition to those of the variant.
+    Architectures,
+    /// None: clang always does it, or the flag is about how nvcc works and which warnings it prints.
+    Nothing,
+    /// None, and code may be slower for it.
+    LeftOut,
+}
+
+/// One argument of nvcc, read.
+#[derive(Debug)]
+pub enum NvccArgument<'a> {
+    /// A flag of the list, with its value; the value is empty if it has none.
+    Known {
+        flag: &'static NvccFlag,
+        /// As it was written, dashes included.
+        written: &'a str,
+        value: &'a str,
+    },
+    /// A flag that every compiler has, in one or two words: `-DX=1`, `-I dir`, `-O2`, `-Wall`.
+    Common(Vec<&'a str>),
+    /// A flag that nvcc passes to the host compiler: `-fno-strict-aliasing`.
+    Host(&'a str),
+    /// Any other word, or a flag whose value is missing.
+    Unknown(&'a str),
+}
+
+/// Reads flags, in their order.
+pub fn arguments(flags: &[String]) -> Vec<NvccArgument<'_>> {
+    let mut arguments = Vec::new();
+    let mut rest = flags.iter().map(String::as_str);
+    while let Some(written) = rest.next() {
+        let argument = argument(written, &mut rest);
+        arguments.push(argument.unwrap_or(NvccArgument::Unknown(written)));
+    }
+    arguments
+}
+
+/// Reads a flag, and takes its value from `rest` if it is there. `None` if nvcc has no such flag.
+fn argument<'a>(
+    written: &'a str,
+    rest: &mut impl Iterator<Item = &'a str>,
+) -> Option<NvccArgument<'a>> {
+    let long = written.strip_prefix("--");
+    let body = long.or_else(|| written.strip_prefix('-'))?;
+    let (name, attached) = match body.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (body, None),
+    };
+    let known = FLAGS.iter().find(|flag| flag.name == name);
+    if let Some(flag) = known.filter(|flag| flag.has_value || attached.is_none()) {
+        let value = match flag.has_value {
+            true => attached.or_else(|| rest.next())?,
+            false => "",
+        };
+        return Some(NvccArgument::Known {
+            flag,
+            written,
+            value,
+        });
+    }
+    if long.is_some() {
+        return None;
+    }
+    match body.as_bytes() {
+        [b'D' | b'I' | b'U'] => Some(NvccArgument::Common(vec![written, rest.next()?])),
+        [b'D' | b'I' | b'U' | b'O' | b'W', ..] => Some(NvccArgument::Common(vec![written])),
+        [b'f' | b'm', _, ..] => Some(NvccArgument::Host(written)),
+        _ => None,
+    }
+}
+
+use FlagReach::{Architecture, Fatbinary, Unit};
+use ForClang::{Architectures, Flags, LeftOut, Nothing, Parts, Switch};
+
+const fn alone(name: &'static str, reach: FlagReach, clang: ForClang) -> NvccFlag {
+    NvccFlag {
+        name,
+        has_value: false,
+        reach,
+        clang,
+    }
+}
+
+const fn valued(name: &'static str, reach: FlagReach, clang: ForClang) -> NvccFlag {
+    NvccFlag {
+        name,
+        has_value: true,
+        reach,
+        clang,
+    }
+}
+
+/// nvcc's flags, less those that [`NvccArgument::Common`] and [`NvccArgument::Host`] stand for.
+/// NB: a flag that is said to reach one architecture and reaches further gives other code than nvcc's own.
+const FLAGS: &[NvccFlag] = &[
+    alone("disable-warnings", Architecture, Flags(&["-w"])),
+    alone("expt-extended-lambda", Architecture, Nothing),
+    alone("expt-relaxed-constexpr", Architecture, Nothing),
+    alone("extended-lambda", Architecture, Nothing),
+    alone("extra-device-vectorization", Architecture, LeftOut),
+    alone("forward-unknown-to-host-compiler", Architecture, Nothing),
+    alone("g", Unit, Flags(&["-Xarch_host", "-g"])),
+    alone("generate-line-info", Unit, Flags(LINE_INFO)),
+    alone("k", Unit, Nothing),
+    alone("keep", Unit, Nothing),
+    alone("lineinfo", Unit, Flags(LINE_INFO)),
+    alone("m64", Architecture, Nothing),
+    alone("res-usage", Architecture, Flags(RESOURCE_USAGE)),
+    alone("resource-usage", Architecture, Flags(RESOURCE_USAGE)),
+    alone("restrict", Architecture, LeftOut),
+    alone("use_fast_math", Architecture, Flags(FAST_MATH)),
+    alone("w", Architecture, Flags(&["-w"])),
+    valued("Werror", Architecture, Nothing),
+    valued("Xcompiler", Architecture, Parts("-Xarch_host")),
+    valued("Xcudafe", Architecture, Nothing),
+    valued("Xfatbin", Fatbinary("{}"), Parts("-Xcuda-fatbinary")),
+    valued("Xptxas", Architecture, Parts("-Xcuda-ptxas")),
+    valued("compiler-options", Architecture, Parts("-Xarch_host")),
+    valued(
+        "compress-mode",
+        Fatbinary("--compress-mode={}"),
+        Flags(COMPRESS_MODE),
+    ),
+    valued(
+        "default-stream",
+        Architecture,
+        Flags(&["-fgpu-default-stream={}"]),
+    ),
+    valued("define-macro", Architecture, Flags(&["-D{}"])),
+    valued("diag-error", Architecture, Nothing),
+    valued("diag-suppress", Architecture, Nothing),
+    valued("diag-warn", Architecture, Nothing),
+    valued("fatbin-options", Fatbinary("{}"), Parts("-Xcuda-fatbinary")),
+    valued("fmad", Architecture, CONTRACT),
+    valued("ftz", Architecture, FLUSH),
+    valued("gencode", Unit, Architectures),
+    valued("generate-code", Unit, Architectures),
+    valued("include", Unit, Flags(&["-include", "{}"])),
+    valued("include-path", Architecture, Flags(&["-I{}"])),
+    valued("isystem", Architecture, Flags(&["-isystem", "{}"])),
+    valued("keep-dir", Unit, Nothing),
+    valued(
+        "maxrregcount",
+        Architecture,
+        Flags(&["-Xcuda-ptxas", "--maxrregcount={}"]),
+    ),
+    valued("optimize", Architecture, Flags(&["-O{}"])),
+    valued("pre-include", Unit, Flags(&["-include", "{}"])),
+    valued("prec-div", Architecture, PRECISE_DIVISION),
+    valued("prec-sqrt", Architecture, PRECISE_SQRT),
+    valued("ptxas-options", Architecture, Parts("-Xcuda-ptxas")),
+    valued("split-compile", Unit, Nothing),
+    valued("std", Architecture, Flags(&["-std={}"])),
+    valued("system-include", Architecture, Flags(&["-isystem", "{}"])),
+    valued("t", Architecture, Nothing),
+    valued("threads", Architecture, Nothing),
+    valued("undefine-macro", Architecture, Flags(&["-U{}"])),
+];
+
+/// NB: not -ffast-math, for which NaN and infinity do not exist; nvcc keeps both.
+const FAST_MATH: &[&str] = &[
+    "-Xarch_device",
+    "-fgpu-flush-denormals-to-zero",
+    "-Xarch_device",
+    "-mllvm=-nvptx-prec-divf32=0",
+    "-DKERNEL_BUILDER_APPROXIMATE_SQRT",
+    "-Xarch_device",
+    "-fgpu-approx-transcendentals",
+];
+
+const LINE_INFO: &[&str] = &["-Xarch_device", "-gline-directives-only"];
+
+const RESOURCE_USAGE: &[&str] = &["-Xcuda-ptxas", "-v"];
+
+const COMPRESS_MODE: &[&str] = &["-Xcuda-fatbinary", "-compress-mode={}"];
+
+const CONTRACT: ForClang = Switch(
+    &["-Xarch_device", "-ffp-contract=fast"],
+    &["-Xarch_device", "-ffp-contract=off"],
+);
+
+const FLUSH: ForClang = Switch(
+    &["-Xarch_device", "-fgpu-flush-denormals-to-zero"],
+    &["-Xarch_device", "-fno-gpu-flush-denormals-to-zero"],
+);
+
+const PRECISE_DIVISION: ForClang = Switch(
+    &["-Xarch_device", "-mllvm=-nvptx-prec-divf32=2"],
+    &["-Xarch_device", "-mllvm=-nvptx-prec-divf32=0"],
+);
+
+const PRECISE_SQRT: ForClang = Switch(
+    &["-UKERNEL_BUILDER_APPROXIMATE_SQRT"],
+    &["-DKERNEL_BUILDER_APPROXIMATE_SQRT"],
+);
