@@ -24,7 +24,7 @@ pub struct FamilyError {
 /// What kind of package an archive is, which decides who fetches and who unpacks it.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum ArchiveKind {
     /// A Debian package: from apt, else by URL.
     Deb,
     /// A Python wheel: from pip's index, else by URL.
@@ -40,10 +40,10 @@ pub enum Kind {
     Tarball,
 }
 
-impl Kind {
+impl ArchiveKind {
     /// Whether pip's index has it.
     pub fn is_of_python(self) -> bool {
-        matches!(self, Kind::Wheel | Kind::Sdist)
+        matches!(self, ArchiveKind::Wheel | ArchiveKind::Sdist)
     }
 }
 
@@ -51,7 +51,7 @@ impl Kind {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Archive {
-    pub kind: Kind,
+    pub kind: ArchiveKind,
     /// Package name as the index knows it.
     pub name: String,
     /// Version as the index knows it (a Debian version may hold an epoch).
@@ -82,13 +82,13 @@ pub struct Tree {
     /// Bytes that come over the network where an index serves parts of files; absent: about `size`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub download: Option<u64>,
-    pub sources: Vec<Source>,
+    pub sources: Vec<TreeSource>,
 }
 
 /// What a tree takes from one archive.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
-pub struct Source {
+pub struct TreeSource {
     pub archive: Archive,
     pub take: Vec<Take>,
 }
@@ -258,7 +258,10 @@ pub fn unpinned(system: &str, families: &[String]) -> Option<Unpinned> {
 ///
 /// # Errors
 /// A family that has no file, or whose file cannot be read.
-pub fn pins_of(system: &str, families: &[String]) -> Result<BTreeMap<String, Pin>, FamilyError> {
+pub fn family_pins(
+    system: &str,
+    families: &[String],
+) -> Result<BTreeMap<String, Pin>, FamilyError> {
     let mut pins = BTreeMap::new();
     for name in families {
         let family = find_family(system, name)?.ok_or_else(|| FamilyError {

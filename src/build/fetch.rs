@@ -12,9 +12,9 @@ use crate::library;
 use crate::matrix::Variant;
 use crate::nix::{Nix, name_of};
 use crate::pins::fetch::{
-    Options, Placed, check_offline, disk_size, download_size, fetch, missing, place,
+    FetchOptions, PlacedPin, check_offline, disk_size, download_size, fetch, missing, place,
 };
-use crate::pins::packages::Packages;
+use crate::pins::packages::PythonPackages;
 use crate::pins::space::{self, megabytes};
 use crate::pins::{Archive, cache, crates, runtime};
 use crate::steps::Steps;
@@ -32,7 +32,7 @@ pub enum Purpose {
 
 /// Brings what the program itself is built from (nix/tool) into the store: compilers and crates. Returns the number of new
 /// files.
-pub fn fetch_tool(nix: &Nix, options: &Options) -> Result<usize, EngineError> {
+pub fn fetch_tool(nix: &Nix, options: &FetchOptions) -> Result<usize, EngineError> {
     /// nix/tool/toolchain.json
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -67,8 +67,8 @@ pub fn unpack_library() -> Result<Utf8PathBuf, EngineError> {
 }
 
 /// The Python packages that the kernel in a folder pins itself; none if it has no file of them.
-pub fn kernel_packages(root: &Utf8Path) -> Result<Packages, EngineError> {
-    Ok(Packages::read(root)?.unwrap_or_default())
+pub fn kernel_packages(root: &Utf8Path) -> Result<PythonPackages, EngineError> {
+    Ok(PythonPackages::read(root)?.unwrap_or_default())
 }
 
 /// The pins of some variants, each once; `packages` are the kernel's own.
@@ -76,8 +76,8 @@ pub fn pins_of_variants(
     nix: &Nix,
     variants: &[&Variant],
     purpose: Purpose,
-    packages: &Packages,
-) -> Result<Vec<Placed>, EngineError> {
+    packages: &PythonPackages,
+) -> Result<Vec<PlacedPin>, EngineError> {
     let library = unpack_library()?;
     let here = system();
     let mut by_system: BTreeMap<&str, (BTreeSet<String>, BTreeMap<String, Archive>)> =
@@ -126,19 +126,19 @@ pub fn absent_pins(
     nix: &Nix,
     variants: &[&Variant],
     steps: &Steps,
-) -> Result<Vec<Placed>, EngineError> {
+) -> Result<Vec<PlacedPin>, EngineError> {
     if steps.to_fetch.is_empty() {
         return Ok(Vec::new());
     }
-    let pins = pins_of_variants(nix, variants, Purpose::Build, &Packages::default())?;
+    let pins = pins_of_variants(nix, variants, Purpose::Build, &PythonPackages::default())?;
     let mut absent = missing(nix, &pins).map_err(pin_failed)?;
     absent.retain(|placed| steps.to_fetch.contains(&placed.pin.store_name()));
     Ok(absent)
 }
 
 /// The sizes of a download and of its files in the store, in words, as far as vendors say how large their files are.
-pub fn sizes_in_words(wanted: &[Placed], options: &Options) -> String {
-    let sized = |placed: &&Placed| placed.pin.download_size().is_some();
+pub fn sizes_in_words(wanted: &[PlacedPin], options: &FetchOptions) -> String {
+    let sized = |placed: &&PlacedPin| placed.pin.download_size().is_some();
     let unknown = wanted.len() - wanted.iter().filter(sized).count();
     let known = format!(
         "{} to download, {} in the store",
@@ -153,7 +153,11 @@ pub fn sizes_in_words(wanted: &[Placed], options: &Options) -> String {
 }
 
 /// Fetches pins, after saying how much and checking that there is room. Returns the number of downloaded bytes.
-pub fn bring_pins(nix: &Nix, wanted: &[Placed], options: &Options) -> Result<u64, EngineError> {
+pub fn bring_pins(
+    nix: &Nix,
+    wanted: &[PlacedPin],
+    options: &FetchOptions,
+) -> Result<u64, EngineError> {
     check_offline(wanted, options).map_err(pin_failed)?;
     anstream::eprintln!(
         "fetching {}: {}",
@@ -176,8 +180,8 @@ pub fn fetch_needed(
     derivations: &[String],
     variants: &[&Variant],
     purpose: Purpose,
-    packages: &Packages,
-    options: &Options,
+    packages: &PythonPackages,
+    options: &FetchOptions,
 ) -> Result<Vec<String>, EngineError> {
     let planned = nix.to_build(derivations)?;
     if planned.is_empty() {

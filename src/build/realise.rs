@@ -6,8 +6,8 @@ use super::survey::{Graph, read_graph, saved_costs};
 use crate::matrix::{Row, Variant};
 use crate::nix::schedule::{Cost, Costs, Task};
 use crate::nix::{Built, Limits, Nix, Work, name_of};
-use crate::pins::fetch::Options;
-use crate::pins::packages::Packages;
+use crate::pins::fetch::FetchOptions;
+use crate::pins::packages::PythonPackages;
 use crate::plan::Plan;
 use crate::steps::{Kind, Step, Wanted, hints};
 
@@ -25,12 +25,12 @@ pub fn build_variants<'a>(
     offline: bool,
 ) -> Result<(Graph<'a>, Built), EngineError> {
     let derivations: Vec<String> = wanted.iter().map(|own| own.derivation.clone()).collect();
-    let options = Options {
+    let options = FetchOptions {
         offline,
-        ..Options::default()
+        ..FetchOptions::default()
     };
     check_systems(nix, variants, wanted)?;
-    let none = Packages::default();
+    let none = PythonPackages::default();
     let planned = fetch_needed(nix, &derivations, variants, Purpose::Build, &none, &options)?;
     let graph = read_graph(nix, variants, wanted, &planned)?;
     if let Some(hint) = hints::of_all(plan, graph.steps.to_build()) {

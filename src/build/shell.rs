@@ -9,8 +9,8 @@ use super::realise::report_failures;
 use crate::emit;
 use crate::matrix::Variant;
 use crate::nix::{Limits, Nix, Work};
-use crate::pins::fetch::Options;
-use crate::pins::packages::Packages;
+use crate::pins::fetch::FetchOptions;
+use crate::pins::packages::PythonPackages;
 
 /// The use of a shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ fn build_shell(
     nix: &Nix,
     derivations: &[String],
     variant: &Variant,
-    packages: &Packages,
+    packages: &PythonPackages,
     limits: &Limits,
 ) -> Result<(), EngineError> {
     let planned = fetch_needed(
@@ -71,7 +71,7 @@ fn build_shell(
         &[variant],
         Purpose::Shell,
         packages,
-        &Options::default(),
+        &FetchOptions::default(),
     )?;
     let work = Work {
         wanted: derivations.to_vec(),

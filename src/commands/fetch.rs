@@ -8,8 +8,8 @@ use crate::build::fetch::{Purpose, bring_pins, fetch_tool, kernel_packages, pins
 use crate::build::{self, EngineError, pin_failed};
 use crate::cli::FetchArgs;
 use crate::nix::Nix;
-use crate::pins::carry::{self, Folder};
-use crate::pins::fetch::{Options, missing, tidy};
+use crate::pins::carry::{self, CarriedFolder};
+use crate::pins::fetch::{FetchOptions, missing, tidy};
 use crate::pins::space::{self, megabytes};
 
 /// The output of `--json`. Sizes are bytes.
@@ -108,11 +108,14 @@ fn fetch_for_tool(arguments: &FetchArgs) -> Result<(), CommandError> {
     }
 }
 
-fn nix_and_options(arguments: &FetchArgs) -> Result<(Nix, Options), CommandError> {
+fn nix_and_options(arguments: &FetchArgs) -> Result<(Nix, FetchOptions), CommandError> {
     let from = arguments.from.as_deref();
-    let options = Options {
+    let options = FetchOptions {
         offline: arguments.offline,
-        from: from.map(Folder::open).transpose().map_err(pin_failed)?,
+        from: from
+            .map(CarriedFolder::open)
+            .transpose()
+            .map_err(pin_failed)?,
     };
     let mut nix = Nix::find()?;
     if arguments.offline {

@@ -10,12 +10,14 @@ use crate::cli::PinArgs;
 use crate::kernel::Backend;
 use crate::matrix::Table;
 use crate::pins::refresh::rows::PATH as TABLE;
-use crate::pins::refresh::{RefreshError, Repository, Request, Update, refresh, text_of};
+use crate::pins::refresh::{
+    FileUpdate, RefreshError, RefreshRequest, Repository, changes_text, refresh,
+};
 use crate::version::Version;
 
 pub fn run(arguments: PinArgs) -> Result<(), CommandError> {
     let repository = Repository::find(&arguments.repository)?;
-    let request = Request {
+    let request = RefreshRequest {
         families: arguments.families,
         torch: arguments.torch,
         system: arguments.system,
@@ -41,7 +43,7 @@ pub fn run(arguments: PinArgs) -> Result<(), CommandError> {
 }
 
 /// The variants that come and go with a change of the table, and what else people have to add to it.
-fn variants(update: &Update) -> Result<String, CommandError> {
+fn variants(update: &FileUpdate) -> Result<String, CommandError> {
     let table = |text: &str| -> Result<Table, RefreshError> {
         toml::from_str(text).map_err(|error| RefreshError::spec(TABLE, error))
     };
@@ -76,7 +78,7 @@ fn variants(update: &Update) -> Result<String, CommandError> {
 }
 
 /// All changes, for a person.
-fn text(updates: &[Update]) -> String {
+fn text(updates: &[FileUpdate]) -> String {
     let mut text = String::new();
     for update in updates {
         let new = if update.old.is_none() { " (new)" } else { "" };
@@ -84,7 +86,7 @@ fn text(updates: &[Update]) -> String {
         let _ = writeln!(text, "{}{new}", update.path);
         let old = update.old.as_deref().unwrap_or_default();
         if !update.changes.is_empty() {
-            text.push_str(&text_of(&update.changes));
+            text.push_str(&changes_text(&update.changes));
         } else if update.path.extension() == Some("json") {
             text.push_str("  ~ sizes or form only\n");
         } else {

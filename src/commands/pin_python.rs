@@ -7,14 +7,14 @@ use crate::cli::PinPythonArgs;
 use crate::emit::{self, Written};
 use crate::kernel::Kernel;
 use crate::matrix::table;
-use crate::pins::packages::{FILE, Packages};
+use crate::pins::packages::{FILE, PythonPackages};
 
 pub fn run(arguments: &PinPythonArgs) -> Result<(), CommandError> {
     let root = Kernel::load(&arguments.kernel, &table().toolkits)?
         .kernel
         .root;
     let added = &arguments.names;
-    let old = Packages::read(&root)?;
+    let old = PythonPackages::read(&root)?;
     let is_new = old.is_none();
     let old = old.unwrap_or_default();
     if added.is_empty() && old.is_empty() {
@@ -34,7 +34,7 @@ pub fn run(arguments: &PinPythonArgs) -> Result<(), CommandError> {
     print(&text(written, &new))
 }
 
-fn text(written: Written, packages: &Packages) -> String {
+fn text(written: Written, packages: &PythonPackages) -> String {
     let what = match written {
         Written::Created => "created",
         Written::Updated => "updated",

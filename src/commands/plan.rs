@@ -10,7 +10,7 @@ use crate::build::fetch::{absent_pins, sizes_in_words};
 use crate::cli::PlanArgs;
 use crate::matrix::Variant;
 use crate::nix::Nix;
-use crate::pins::fetch::{Options, Placed, download_size};
+use crate::pins::fetch::{FetchOptions, PlacedPin, download_size};
 use crate::steps::estimate::{CriticalPath, sum};
 use crate::steps::json::StepJson;
 use crate::steps::{State, Step, Steps};
@@ -87,7 +87,7 @@ pub fn run(arguments: &PlanArgs) -> Result<(), CommandError> {
     }
 }
 
-fn report<'a>(steps: &'a Steps, variants: &[&'a Variant], absent: &[Placed]) -> PlanReport<'a> {
+fn report<'a>(steps: &'a Steps, variants: &[&'a Variant], absent: &[PlacedPin]) -> PlanReport<'a> {
     let of_variant = |variant: &&'a Variant| {
         let own = steps.to_build();
         let own: Vec<_> = own
@@ -114,9 +114,9 @@ fn report<'a>(steps: &'a Steps, variants: &[&'a Variant], absent: &[Placed]) -> 
                 .iter()
                 .map(|placed| placed.pin.store_name())
                 .collect(),
-            download: download_size(absent, &Options::default()),
+            download: download_size(absent, &FetchOptions::default()),
             store: absent.iter().map(|placed| placed.pin.store_size()).sum(),
-            words: sizes_in_words(absent, &Options::default()),
+            words: sizes_in_words(absent, &FetchOptions::default()),
         },
         unavailable: steps
             .unavailable

@@ -12,9 +12,9 @@ use crate::build::pin_failed;
 use crate::cli::{PinProfile, VerifyPinsArgs};
 use crate::matrix::{Profile, Table};
 use crate::nix::Nix;
-use crate::pins::refresh::spec::{self, Spec};
+use crate::pins::refresh::spec::{self, FamilySpec};
 use crate::pins::refresh::{RefreshError, Repository, unknown_family};
-use crate::pins::verify::{Checked, Named, Verdict, verify};
+use crate::pins::verify::{CheckedPin, SystemFamily, Verdict, verify};
 use crate::pins::{PinError, all_families};
 use crate::{library, matrix};
 
@@ -32,7 +32,7 @@ pub fn run(arguments: &VerifyPinsArgs) -> Result<(), CommandError> {
             let text = library::text(spec::PATH).unwrap_or_default();
             (
                 select(all, matrix::table(), arguments)?,
-                Spec::parse(&text)?,
+                FamilySpec::parse(&text)?,
             )
         }
     };
@@ -61,10 +61,10 @@ pub fn run(arguments: &VerifyPinsArgs) -> Result<(), CommandError> {
 
 /// The families that are asked for.
 fn select(
-    all: Vec<Named>,
+    all: Vec<SystemFamily>,
     table: &Table,
     arguments: &VerifyPinsArgs,
-) -> Result<Vec<Named>, CommandError> {
+) -> Result<Vec<SystemFamily>, CommandError> {
     let names: BTreeSet<&str> = all
         .iter()
         .map(|(_, family)| family.family.as_str())
@@ -87,7 +87,7 @@ fn select(
                 .map(|family| (row.system.clone(), family))
         })
         .collect();
-    let asked = |(system, family): &Named| {
+    let asked = |(system, family): &SystemFamily| {
         let name = &family.family;
         let of_profile = || of_rows.contains(&(system.clone(), name.clone()));
         (arguments.families.is_empty() || arguments.families.contains(name))
@@ -123,7 +123,7 @@ fn words(verdict: &Verdict) -> (&'static str, String) {
 }
 
 /// What is wrong, then how many pins are what.
-fn text(checked: &[Checked]) -> String {
+fn text(checked: &[CheckedPin]) -> String {
     let mut text = String::new();
     for pin in checked {
         let (word, details) = words(&pin.verdict);
@@ -155,7 +155,7 @@ fn of_url(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::Good(Some(note)) if note == crate::pins::verify::SIZE_ONLY)
 }
 
-fn data(checked: &[Checked]) -> String {
+fn data(checked: &[CheckedPin]) -> String {
     let pins = checked.iter().map(|pin| {
         let (word, details) = words(&pin.verdict);
         json!({"name": pin.name, "families": pin.families, "verdict": word, "details": details})

@@ -6,7 +6,7 @@ use camino::Utf8Path;
 
 use super::check::Check;
 use super::{KnownDependency, paths};
-use crate::families::{Archive, Kind};
+use crate::families::{Archive, ArchiveKind};
 use crate::manifest::dependency::HeaderArchive as Written;
 use crate::manifest::v5::BuildToml;
 use crate::manifest::{Dependency, Spanned};
@@ -193,7 +193,7 @@ impl Check<'_> {
                 self.archive_name(file, place)?;
                 (
                     file,
-                    Kind::File,
+                    ArchiveKind::File,
                     name.value.as_str(),
                     vec![url.value.clone()],
                 )
@@ -201,8 +201,8 @@ impl Check<'_> {
             (None, Some(package), Some(file)) => {
                 self.archive_name(&file.value, &file.place)?;
                 let kind = match Utf8Path::new(&file.value).extension() {
-                    Some("whl") => Kind::Wheel,
-                    _ => Kind::Sdist,
+                    Some("whl") => ArchiveKind::Wheel,
+                    _ => ArchiveKind::Sdist,
                 };
                 (
                     file.value.as_str(),

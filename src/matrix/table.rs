@@ -445,7 +445,7 @@ mod tests {
                 let known = |capability| knows(&facts.known, capability);
                 assert!(facts.default.iter().all(known), "{compute}");
             }
-            crate::families::pins_of(&row.system, &row.families()).expect("pins of a row");
+            crate::families::family_pins(&row.system, &row.families()).expect("pins of a row");
         }
     }
 
@@ -466,7 +466,7 @@ mod tests {
                 if !of_backend {
                     continue;
                 }
-                let pins = crate::families::pins_of(&row.system, &[family.to_owned()]);
+                let pins = crate::families::family_pins(&row.system, &[family.to_owned()]);
                 assert_eq!(pins.expect("pins of a library").len(), 1, "{family}");
             }
         }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{Archive, Kind, PinError, cache};
+use super::{Archive, ArchiveKind, PinError, cache};
 
 /// Downloads archives to `dir`, under the names that they are pinned with.
 ///
@@ -23,7 +23,7 @@ pub fn download(archives: &[&Archive], dir: &Utf8Path) -> Result<(), PinError> {
         group.or_default().push(archive);
     }
     for (architecture, archives) in by_architecture {
-        let apt = Apt::of(architecture)?;
+        let apt = Apt::for_architecture(architecture)?;
         // Lists of an earlier run usually still know the pinned versions.
         if apt.has_lists() && apt.download(&archives, dir).is_ok() {
             continue;
@@ -72,7 +72,7 @@ pub struct Apt {
 impl Apt {
     /// # Errors
     /// `PinError::Io`
-    pub fn of(architecture: &str) -> Result<Self, PinError> {
+    pub fn for_architecture(architecture: &str) -> Result<Self, PinError> {
         let state = cache::dir().join(format!("apt-{architecture}"));
         for dir in ["lists/partial", "archives/partial"] {
             let dir = state.join(dir);
@@ -203,7 +203,7 @@ fn stanzas(text: &str) -> Vec<Archive> {
             let (name, version) = (field("Package")?, field("Version")?);
             let architecture = field("Architecture")?;
             Some(Archive {
-                kind: Kind::Deb,
+                kind: ArchiveKind::Deb,
                 name: name.to_owned(),
                 version: version.to_owned(),
                 // The name that apt saves it under.

@@ -9,7 +9,7 @@ use std::io::Write;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
-use super::fetch::Placed;
+use super::fetch::PlacedPin;
 use super::{Pin, PinError, cache};
 use crate::nix::Nix;
 
@@ -17,14 +17,14 @@ const INDEX: &str = "index.json";
 const FORMAT: u32 = 1;
 
 #[derive(Debug, Deserialize, Serialize)]
-struct Index {
+struct CarriedIndex {
     format: u32,
     /// By file name.
-    files: BTreeMap<String, Entry>,
+    files: BTreeMap<String, CarriedFile>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-struct Entry {
+struct CarriedFile {
     /// In the store.
     name: String,
     sha256: String,
@@ -32,11 +32,11 @@ struct Entry {
 
 /// A folder that `write` made.
 #[derive(Debug)]
-pub struct Folder {
+pub struct CarriedFolder {
     dir: Utf8PathBuf,
 }
 
-impl Folder {
+impl CarriedFolder {
     /// # Errors
     /// `PinError::Folder` where there is none.
     pub fn open(dir: &Utf8Path) -> Result<Self, PinError> {
@@ -61,7 +61,7 @@ impl Folder {
     ///
     /// # Errors
     /// `PinError::Folder` if the file is not what was pinned.
-    pub fn add(&self, nix: &Nix, placed: &Placed, staging: &Utf8Path) -> Result<(), PinError> {
+    pub fn add(&self, nix: &Nix, placed: &PlacedPin, staging: &Utf8Path) -> Result<(), PinError> {
         let file = self.dir.join(file_name(&placed.pin));
         let staged = staging.join(placed.pin.store_name());
         // NB: what is checked is the copy, which is what goes to the store.
@@ -87,7 +87,7 @@ impl Folder {
 }
 
 /// Bytes that `write` would still add to a folder.
-pub fn size(dir: &Utf8Path, pins: &[Placed]) -> u64 {
+pub fn size(dir: &Utf8Path, pins: &[PlacedPin]) -> u64 {
     let absent = pins
         .iter()
         .filter(|placed| !dir.join(file_name(&placed.pin)).exists());
@@ -98,10 +98,10 @@ pub fn size(dir: &Utf8Path, pins: &[Placed]) -> u64 {
 ///
 /// # Errors
 /// `PinError::Folder` if the folder holds something else; Nix's.
-pub fn write(nix: &Nix, pins: &[Placed], dir: &Utf8Path) -> Result<usize, PinError> {
+pub fn write(nix: &Nix, pins: &[PlacedPin], dir: &Utf8Path) -> Result<usize, PinError> {
     let mut index = writable(dir)?;
     for placed in pins {
-        let entry = Entry {
+        let entry = CarriedFile {
             name: placed.pin.store_name(),
             sha256: placed.pin.sha256().to_owned(),
         };
@@ -139,7 +139,7 @@ pub fn write(nix: &Nix, pins: &[Placed], dir: &Utf8Path) -> Result<usize, PinErr
 }
 
 /// The index of a folder that is ours or empty.
-fn writable(dir: &Utf8Path) -> Result<Index, PinError> {
+fn writable(dir: &Utf8Path) -> Result<CarriedIndex, PinError> {
     std::fs::create_dir_all(dir).map_err(PinError::io("create", dir))?;
     if let Some(index) = index(dir)? {
         return Ok(index);
@@ -154,13 +154,13 @@ fn writable(dir: &Utf8Path) -> Result<Index, PinError> {
             help: "give a new folder, or one that `kernel-builder fetch --to` wrote",
         });
     }
-    Ok(Index {
+    Ok(CarriedIndex {
         format: FORMAT,
         files: BTreeMap::new(),
     })
 }
 
-fn index(dir: &Utf8Path) -> Result<Option<Index>, PinError> {
+fn index(dir: &Utf8Path) -> Result<Option<CarriedIndex>, PinError> {
     let path = dir.join(INDEX);
     let text = match std::fs::read_to_string(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -171,7 +171,7 @@ fn index(dir: &Utf8Path) -> Result<Option<Index>, PinError> {
         why,
         help: "give a folder that this version of `kernel-builder fetch --to` wrote",
     };
-    let index: Index =
+    let index: CarriedIndex =
         serde_json::from_str(&text).map_err(|error| failed(format!("{INDEX}: {error}")))?;
     if index.format != FORMAT {
         return Err(failed(format!("{INDEX} has the format {}", index.format)));

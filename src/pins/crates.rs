@@ -22,7 +22,7 @@ pub fn fetch(
     system: &str,
     offline: bool,
 ) -> Result<usize, PinError> {
-    let package = Package::write()?;
+    let package = ProgramPackage::write()?;
     let lock = package.root.join("Cargo.lock");
     let arguments = [("system", system), ("lock", lock.as_str())];
     let answer = nix.evaluate(&library.join("nix/cli-crates.nix"), "paths", &arguments)?;
@@ -69,12 +69,12 @@ pub fn fetch(
 }
 
 /// Our manifest and lock, as a package for cargo to read.
-struct Package {
+struct ProgramPackage {
     _dir: tempfile::TempDir,
     root: Utf8PathBuf,
 }
 
-impl Package {
+impl ProgramPackage {
     fn write() -> Result<Self, PinError> {
         let dir = tempfile::tempdir().map_err(PinError::io("create", "a temporary folder"))?;
         let root = Utf8PathBuf::try_from(dir.path().to_owned())
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn cargo_reads_the_package() {
-        let package = Package::write().expect("a package");
+        let package = ProgramPackage::write().expect("a package");
         let output = Command::new(env!("CARGO"))
             .args([
                 "metadata",

@@ -6,7 +6,77 @@ use camino::Utf8PathBuf;
 use miette::Diagnostic;
 use thiserror::Error;
 
+use super::http::HttpFailure;
 use crate::families::FamilyError;
+
+/// The reason why an index, or a file on a server, gave no answer. The caller says which file was wanted, and what helps.
+#[derive(Clone, Debug, Error)]
+pub enum IndexError {
+    #[error("pip's proxy {proxy} is not usable: {why}")]
+    Proxy { proxy: String, why: String },
+
+    #[error("pip's certificates in {path}: {why}")]
+    Certificates { path: Utf8PathBuf, why: String },
+
+    #[error(transparent)]
+    Http(#[from] HttpFailure),
+
+    #[error("{url}: {failure}")]
+    Page { url: String, failure: HttpFailure },
+
+    /// The words of pip, or of the reader of its settings.
+    #[error("{0}")]
+    Configuration(String),
+
+    /// Each index, with the reason why the file is not taken from it.
+    #[error("{}", .0.join("; "))]
+    NotListed(Vec<String>),
+
+    #[error("{project}: no index has this project")]
+    NoProject { project: String },
+
+    #[error("{file}: no index lists it")]
+    NoFile { file: String },
+
+    #[error("{request}: no {kind} for {system}")]
+    NoWheel {
+        request: String,
+        kind: &'static str,
+        system: String,
+    },
+
+    #[error("{project} {release}: no such release")]
+    NoRelease {
+        project: &'static str,
+        release: String,
+    },
+
+    #[error("{by} pins no {project}")]
+    NotPinned { by: String, project: String },
+
+    #[error("{project}{specifiers}: {why}")]
+    Specifiers {
+        project: String,
+        specifiers: String,
+        why: String,
+    },
+
+    /// A wheel that is no zip file, or a member of it that is no text.
+    #[error("{0}")]
+    Wheel(String),
+
+    #[error("{file}: no METADATA in it")]
+    NoMetadata { file: String },
+
+    #[error("no {member} in it")]
+    NoMember { member: String },
+
+    #[error("{0}")]
+    UnknownFacts(&'static str),
+
+    #[error("the folder for temporary files is not UTF-8")]
+    TemporaryFolder,
+}
 
 #[derive(Debug, Diagnostic, Error)]
 pub enum PinError {

@@ -10,13 +10,13 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::carry::Folder;
+use super::carry::CarriedFolder;
 use super::http::RECEIVED;
-use super::locks::{self, Locked};
-use super::run::Run;
-use super::sources::Sources;
+use super::locks::{self, FileLock};
+use super::run::FetchRun;
+use super::sources::ArchiveSources;
 use super::space::megabytes;
-use super::{Archive, Kind, Pin, PinError, Tree, cache, pins_of, tree};
+use super::{Archive, ArchiveKind, Pin, PinError, Tree, cache, family_pins, tree};
 use crate::nix::Nix;
 
 /// Downloads at a time. NB: more does not help one index and is unfriendly to it.
@@ -24,18 +24,18 @@ const WORKERS: usize = 4;
 
 /// A pin, with the path that it has in the store.
 #[derive(Clone, Debug)]
-pub struct Placed {
+pub struct PlacedPin {
     pub pin: Pin,
     pub path: String,
 }
 
 /// How files are had.
 #[derive(Debug, Default)]
-pub struct Options {
+pub struct FetchOptions {
     /// Without a network.
     pub offline: bool,
     /// From this folder, as far as it has them.
-    pub from: Option<Folder>,
+    pub from: Option<CarriedFolder>,
 }
 
 /// The pins of some families of a system, and archives that no family has, with their paths. `library` is where the Nix
@@ -49,8 +49,8 @@ pub fn place(
     system: &str,
     families: &[String],
     archives: &[Archive],
-) -> Result<Vec<Placed>, PinError> {
-    let mut pins = pins_of(system, families)?;
+) -> Result<Vec<PlacedPin>, PinError> {
+    let mut pins = family_pins(system, families)?;
     let own = archives.iter().cloned().map(Pin::Archive);
     pins.extend(own.map(|pin| (pin.store_name(), pin)));
     let described: Vec<_> = archives
@@ -71,7 +71,7 @@ pub fn place(
     Ok(pins
         .into_iter()
         .filter_map(|(name, pin)| {
-            Some(Placed {
+            Some(PlacedPin {
                 pin,
                 path: path(&name)?,
             })
@@ -83,7 +83,7 @@ pub fn place(
 ///
 /// # Errors
 /// Nix's.
-pub fn missing(nix: &Nix, pins: &[Placed]) -> Result<Vec<Placed>, PinError> {
+pub fn missing(nix: &Nix, pins: &[PlacedPin]) -> Result<Vec<PlacedPin>, PinError> {
     let paths: Vec<String> = pins.iter().map(|placed| placed.path.clone()).collect();
     let invalid = nix.invalid(&paths)?;
     let missing = pins.iter().filter(|placed| invalid.contains(&placed.path));
@@ -91,7 +91,7 @@ pub fn missing(nix: &Nix, pins: &[Placed]) -> Result<Vec<Placed>, PinError> {
 }
 
 /// Bytes that fetching some pins downloads, less what an earlier run left in the cache.
-pub fn download_size(missing: &[Placed], options: &Options) -> u64 {
+pub fn download_size(missing: &[PlacedPin], options: &FetchOptions) -> u64 {
     missing
         .iter()
         .filter(|missing| !options.has(&missing.pin))
@@ -99,14 +99,18 @@ pub fn download_size(missing: &[Placed], options: &Options) -> u64 {
         .sum()
 }
 
-impl Options {
+impl FetchOptions {
     fn has(&self, pin: &Pin) -> bool {
         self.from.as_ref().is_some_and(|folder| folder.has(pin))
     }
 }
 
 /// Bytes that fetching some pins adds to disks, by folder.
-pub fn disk_size(nix: &Nix, missing: &[Placed], options: &Options) -> Vec<(Utf8PathBuf, u64)> {
+pub fn disk_size(
+    nix: &Nix,
+    missing: &[PlacedPin],
+    options: &FetchOptions,
+) -> Vec<(Utf8PathBuf, u64)> {
     let trees = missing
         .iter()
         .filter(|missing| matches!(missing.pin, Pin::Tree(_)));
@@ -122,7 +126,7 @@ pub fn disk_size(nix: &Nix, missing: &[Placed], options: &Options) -> Vec<(Utf8P
 ///
 /// # Errors
 /// `PinError::Offline` with a list.
-pub fn check_offline(missing: &[Placed], options: &Options) -> Result<(), PinError> {
+pub fn check_offline(missing: &[PlacedPin], options: &FetchOptions) -> Result<(), PinError> {
     let cached = |archive: &&Archive| cache::path(archive).exists();
     let list: Vec<String> = missing
         .iter()
@@ -159,7 +163,11 @@ fn to_download(pin: &Pin) -> u64 {
 ///
 /// # Errors
 /// One for each pin that could not be had.
-pub fn fetch(nix: &Nix, missing: &[Placed], options: &Options) -> Result<u64, Vec<PinError>> {
+pub fn fetch(
+    nix: &Nix,
+    missing: &[PlacedPin],
+    options: &FetchOptions,
+) -> Result<u64, Vec<PinError>> {
     if missing.is_empty() {
         return Ok(0);
     }
@@ -176,7 +184,7 @@ pub fn fetch(nix: &Nix, missing: &[Placed], options: &Options) -> Result<u64, Ve
         .iter()
         .flat_map(|item| item.pin.archives())
         .collect();
-    let run = Run::open(&bar, &archives).map_err(|error| vec![error])?;
+    let run = FetchRun::open(&bar, &archives).map_err(|error| vec![error])?;
 
     let tasks = Mutex::new(tasks(missing, options));
     let errors = Mutex::new(Vec::new());
@@ -209,56 +217,61 @@ pub fn fetch(nix: &Nix, missing: &[Placed], options: &Options) -> Result<u64, Ve
 }
 
 /// What one worker does at a time.
-enum Task<'a> {
-    Carried(&'a Folder, &'a Placed),
-    Debs(Vec<(&'a Archive, &'a Placed)>),
-    Archive(&'a Archive, &'a Placed),
-    Tree(&'a Tree, &'a Placed),
+enum FetchTask<'a> {
+    Carried(&'a CarriedFolder, &'a PlacedPin),
+    Debs(Vec<(&'a Archive, &'a PlacedPin)>),
+    Archive(&'a Archive, &'a PlacedPin),
+    Tree(&'a Tree, &'a PlacedPin),
 }
 
 /// The longest downloads first.
-fn tasks<'a>(missing: &'a [Placed], options: &'a Options) -> VecDeque<Task<'a>> {
+fn tasks<'a>(missing: &'a [PlacedPin], options: &'a FetchOptions) -> VecDeque<FetchTask<'a>> {
     let mut debs = Vec::new();
     let mut others = Vec::new();
     for item in missing {
         let size = item.pin.download_size().unwrap_or_default();
         if let Some(folder) = options.from.as_ref().filter(|folder| folder.has(&item.pin)) {
-            others.push((size, Task::Carried(folder, item)));
+            others.push((size, FetchTask::Carried(folder, item)));
             continue;
         }
         match &item.pin {
-            Pin::Archive(archive) if archive.kind == Kind::Deb => debs.push((archive, item)),
-            Pin::Archive(archive) => others.push((size, Task::Archive(archive, item))),
-            Pin::Tree(tree) => others.push((size, Task::Tree(tree, item))),
+            Pin::Archive(archive) if archive.kind == ArchiveKind::Deb => debs.push((archive, item)),
+            Pin::Archive(archive) => others.push((size, FetchTask::Archive(archive, item))),
+            Pin::Tree(tree) => others.push((size, FetchTask::Tree(tree, item))),
         }
     }
     if !debs.is_empty() {
         let sizes = debs.iter().filter_map(|(archive, _)| archive.size);
-        others.push((sizes.sum(), Task::Debs(debs)));
+        others.push((sizes.sum(), FetchTask::Debs(debs)));
     }
     others.sort_by_key(|(size, _)| Reverse(*size));
     others.into_iter().map(|(_, task)| task).collect()
 }
 
 /// Does a task, in a folder of its own; returns what went wrong.
-fn perform(nix: &Nix, task: &Task<'_>, sources: &Sources, dir: &Utf8Path) -> Vec<PinError> {
-    let archive = |archive: &Archive, missing: &Placed| {
+fn perform(
+    nix: &Nix,
+    task: &FetchTask<'_>,
+    sources: &ArchiveSources,
+    dir: &Utf8Path,
+) -> Vec<PinError> {
+    let archive = |archive: &Archive, missing: &PlacedPin| {
         empty(dir)?;
         sources.alone(archive, || sources.archive(archive))?;
         add_archive(nix, archive, missing, dir)
     };
     let results = match task {
-        Task::Carried(folder, missing) => {
+        FetchTask::Carried(folder, missing) => {
             vec![empty(dir).and_then(|()| folder.add(nix, missing, dir))]
         }
-        Task::Debs(debs) => {
+        FetchTask::Debs(debs) => {
             sources.debs(&debs.iter().map(|(deb, _)| *deb).collect::<Vec<_>>());
             debs.iter()
                 .map(|(deb, missing)| archive(deb, missing))
                 .collect()
         }
-        Task::Archive(item, missing) => vec![archive(item, missing)],
-        Task::Tree(item, missing) => vec![add_tree(nix, item, missing, sources, dir)],
+        FetchTask::Archive(item, missing) => vec![archive(item, missing)],
+        FetchTask::Tree(item, missing) => vec![add_tree(nix, item, missing, sources, dir)],
     };
     results.into_iter().filter_map(Result::err).collect()
 }
@@ -274,18 +287,18 @@ pub(super) fn empty(dir: &Utf8Path) -> Result<(), PinError> {
 fn add_tree(
     nix: &Nix,
     tree: &Tree,
-    missing: &Placed,
-    sources: &Sources,
+    missing: &PlacedPin,
+    sources: &ArchiveSources,
     dir: &Utf8Path,
 ) -> Result<(), PinError> {
-    // NB: not by its hash alone, which an archive may have as well ([`Kind::Tarball`]).
+    // NB: not by its hash alone, which an archive may have as well ([`ArchiveKind::Tarball`]).
     let lock = sources.lock(&format!("{}-tree", tree.sha256), &tree.name)?;
     let path = std::slice::from_ref(&missing.path);
     if lock.waited && nix.invalid(path)?.is_empty() {
         return Ok(());
     }
     let mut right = false;
-    for from in [tree::From::Parts, tree::From::Wholes] {
+    for from in [tree::MemberAccess::Parts, tree::MemberAccess::Wholes] {
         let built = dir.join(&tree.name);
         empty(dir)?;
         std::fs::create_dir(&built).map_err(PinError::io("create", &built))?;
@@ -303,7 +316,7 @@ fn add_tree(
     if right {
         return Ok(());
     }
-    let unhashed = |source: &super::Source| source.archive.kind == Kind::Tarball;
+    let unhashed = |source: &super::TreeSource| source.archive.kind == ArchiveKind::Tarball;
     let (why, help) = match tree.sources.iter().any(unhashed) {
         true => (
             "its server has something else than was pinned",
@@ -334,14 +347,14 @@ pub(super) fn remove_parts(archive: &Archive) -> Result<(), PinError> {
 ///
 /// # Errors
 /// `PinError::Io`
-pub fn tidy(pins: &[Placed]) -> Result<(), PinError> {
+pub fn tidy(pins: &[PlacedPin]) -> Result<(), PinError> {
     let archives = pins.iter().flat_map(|placed| placed.pin.archives());
     let mut hashes: BTreeSet<&str> = archives.map(|archive| archive.sha256.as_str()).collect();
     hashes.extend(pins.iter().map(|placed| placed.pin.sha256()));
     for sha256 in hashes {
         let of_hash = |name: &str| name.split('-').next() == Some(sha256);
         if (locks::exists(sha256) || has_unfinished(of_hash))
-            && let Some(_lock) = Locked::try_now(sha256)?
+            && let Some(_lock) = FileLock::try_now(sha256)?
         {
             remove_unfinished(of_hash)?;
         }
@@ -370,7 +383,7 @@ fn remove_unfinished(which: impl Fn(&str) -> bool) -> Result<(), PinError> {
 fn add_archive(
     nix: &Nix,
     archive: &Archive,
-    missing: &Placed,
+    missing: &PlacedPin,
     dir: &Utf8Path,
 ) -> Result<(), PinError> {
     let cached = cache::path(archive);

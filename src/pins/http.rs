@@ -1,5 +1,5 @@
-//! Files by URL: with the proxies and certificates of the environment, in parts, and from where an earlier try ended.
-//! Not what the files are; whoever asks checks their hash.
+//! Downloads files by URL: with the proxies and certificates of the environment, in parts, and from where an earlier try
+//! ended. It does not know the content; the caller checks its hash.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -7,8 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use camino::Utf8Path;
+use thiserror::Error;
 use ureq::ResponseExt;
 use ureq::tls::{Certificate, PemItem, TlsConfig, parse_pem};
+
+use super::error::IndexError;
 
 /// Tries in a row that bring nothing new before a source is given up.
 const TRIES: u32 = 4;
@@ -16,101 +19,93 @@ const TRIES: u32 = 4;
 /// A try that brings this many bytes does not count as failed.
 const PROGRESS: u64 = 1 << 18;
 
-/// Bytes of the largest page of an index; those of large projects have a few million.
+/// The size of the largest page of an index in bytes. Pages of large projects have a few million.
 const LARGEST_PAGE: u64 = 1 << 27;
 
-/// Bytes that this process received, for progress and reports.
+/// The bytes that this process received, for progress and reports.
 pub static RECEIVED: AtomicU64 = AtomicU64::new(0);
 
-/// Why an URL gave nothing.
-#[derive(Debug)]
-pub enum Failure {
+/// The reason why an URL gave no file, in words without the URL.
+#[derive(Clone, Debug, Error)]
+pub enum HttpFailure {
     /// Another try may succeed: the connection broke or stood still, the server is busy.
+    #[error("{0}")]
     Passing(String),
     /// Another try would end the same.
+    #[error("{0}")]
     Lasting(String),
-    /// The server has nothing of that name.
+    /// The server has no file of that name.
+    #[error("{0}")]
     Missing(String),
     /// The server has another file than the wanted one.
+    #[error("{0}")]
     Foreign(String),
 }
 
-impl Failure {
-    /// In words, without the URL.
-    pub fn why(self) -> String {
-        match self {
-            Failure::Passing(why)
-            | Failure::Lasting(why)
-            | Failure::Missing(why)
-            | Failure::Foreign(why) => why,
-        }
-    }
-}
-
-/// Which bytes of a file are wanted.
+/// The bytes of a file that are wanted.
 #[derive(Clone, Copy, Debug)]
-pub enum Part {
-    /// All of it, which are so many if known.
+pub enum FilePart {
+    /// All bytes of the file, with their number if it is known.
     Whole(Option<u64>),
-    /// From the first to before the second, of a file with so many bytes.
+    /// The bytes from the first number to before the second, in a file whose size is the third.
     Span(u64, u64, u64),
 }
 
-impl Part {
+impl FilePart {
     fn first(self) -> u64 {
         match self {
-            Part::Whole(_) => 0,
-            Part::Span(first, _, _) => first,
+            FilePart::Whole(_) => 0,
+            FilePart::Span(first, _, _) => first,
         }
     }
 
-    /// Bytes, if known.
+    /// The number of wanted bytes, if it is known.
     fn size(self) -> Option<u64> {
         match self {
-            Part::Whole(size) => size,
-            Part::Span(first, end, _) => Some(end - first),
+            FilePart::Whole(size) => size,
+            FilePart::Span(first, end, _) => Some(end - first),
         }
     }
 
-    /// Bytes of the file that it is part of, if known.
-    fn of(self) -> Option<u64> {
+    /// The size of the whole file in bytes, if it is known.
+    fn file_size(self) -> Option<u64> {
         match self {
-            Part::Whole(size) => size,
-            Part::Span(_, _, of) => Some(of),
+            FilePart::Whole(size) => size,
+            FilePart::Span(_, _, size) => Some(size),
         }
     }
 }
 
-/// A well-behaved HTTP client.
+/// An HTTP client that waits, tries again and goes on where it ended.
 #[derive(Debug)]
-pub struct Client {
+pub struct HttpClient {
     agent: ureq::Agent,
 }
 
 /// A page of an index.
-pub struct Page {
-    /// After redirects.
+pub struct IndexPage {
+    /// The URL after redirects.
     pub url: String,
     pub content_type: String,
     pub text: String,
 }
 
-impl Client {
-    /// `certificates`: a PEM file instead of the system's; `proxy`: instead of the environment's.
+impl HttpClient {
+    /// A client with the certificates of a PEM file instead of the system's, and with a proxy instead of the environment's.
     ///
     /// # Errors
-    /// In words: the certificates cannot be read, the proxy is no URL.
-    pub fn new(certificates: Option<&Utf8Path>, proxy: Option<&str>) -> Result<Self, String> {
+    /// `IndexError::Certificates` for a file that cannot be read, `IndexError::Proxy` for a proxy that is no URL.
+    pub fn new(certificates: Option<&Utf8Path>, proxy: Option<&str>) -> Result<Self, IndexError> {
         let stall = stall();
         let proxy = match proxy {
-            Some(proxy) => Some(
-                ureq::Proxy::new(proxy)
-                    .map_err(|error| format!("pip's proxy {proxy} is not usable: {error}"))?,
-            ),
+            Some(proxy) => Some(ureq::Proxy::new(proxy).map_err(|error| IndexError::Proxy {
+                proxy: proxy.to_owned(),
+                why: error.to_string(),
+            })?),
             None => ureq::Proxy::try_from_env(),
         };
         let roots = match certificates {
-            Some(path) => certificates_of(path)?,
+            Some(path) => read_certificates(path)?,
             // Follows SSL_CERT_FILE and SSL_CERT_DIR.
             None => rustls_native_certs::load_native_certs()
                 .certs
@@ -137,7 +132,7 @@ impl Client {
     ///
     /// # Errors
     /// After some tries.
-    pub fn page(&self, url: &str, accept: &str) -> Result<Page, Failure> {
+    pub fn page(&self, url: &str, accept: &str) -> Result<IndexPage, HttpFailure> {
         let once = || {
             let mut answer = self
                 .agent
@@ -148,7 +143,7 @@ impl Client {
             check_status(answer.status().as_u16())?;
             let content_type = answer.headers().get("content-type");
             let content_type = content_type.and_then(|value| value.to_str().ok());
-            Ok(Page {
+            Ok(IndexPage {
                 content_type: content_type.unwrap_or_default().to_owned(),
                 url: answer.get_uri().to_string(),
                 text: answer
@@ -162,37 +157,43 @@ impl Client {
         persistently(once)
     }
 
-    /// The bytes of a file, without downloading it.
+    /// The size of a file in bytes, without downloading it.
     ///
     /// # Errors
     /// After some tries; also where the server does not say.
-    pub fn size(&self, url: &str) -> Result<u64, Failure> {
+    pub fn size(&self, url: &str) -> Result<u64, HttpFailure> {
         persistently(|| {
             let answer = self.agent.head(url).call().map_err(failure)?;
             check_status(answer.status().as_u16())?;
             let length = answer.headers().get("content-length");
             let length = length.and_then(|value| value.to_str().ok()?.parse().ok());
-            length
-                .ok_or_else(|| Failure::Lasting("it does not say how large the file is".to_owned()))
+            length.ok_or_else(|| {
+                HttpFailure::Lasting("it does not say how large the file is".to_owned())
+            })
         })
     }
 
-    /// Downloads a part of a file to `target`, from where an earlier try or run ended. What came stays, whatever
-    /// happens.
+    /// Downloads a part of a file to `target`, from where an earlier try or run ended. Bytes that came stay,
+    /// whatever happens.
     ///
     /// # Errors
     /// After some tries without progress; at once if the server has another file, or no parts where one is wanted.
-    pub fn download(&self, url: &str, part: Part, target: &Utf8Path) -> Result<(), Failure> {
+    pub fn download(
+        &self,
+        url: &str,
+        part: FilePart,
+        target: &Utf8Path,
+    ) -> Result<(), HttpFailure> {
         let mut tries = 0;
         loop {
             let before = length(target);
             match self.attempt(url, part, target) {
-                Err(Failure::Passing(why)) => {
+                Err(HttpFailure::Passing(why)) => {
                     tries += 1;
                     if length(target) >= before + PROGRESS {
                         tries = 0;
                     } else if tries >= TRIES {
-                        return Err(Failure::Passing(format!("{why} ({TRIES} tries)")));
+                        return Err(HttpFailure::Passing(format!("{why} ({TRIES} tries)")));
                     }
                     pause(tries);
                 }
@@ -201,8 +202,8 @@ impl Client {
         }
     }
 
-    fn attempt(&self, url: &str, part: Part, target: &Utf8Path) -> Result<(), Failure> {
-        let disk = |error: std::io::Error| Failure::Lasting(format!("{target}: {error}"));
+    fn attempt(&self, url: &str, part: FilePart, target: &Utf8Path) -> Result<(), HttpFailure> {
+        let disk = |error: std::io::Error| HttpFailure::Lasting(format!("{target}: {error}"));
         let mut file = OpenOptions::new()
             .create(true)
             .append(true)
@@ -219,11 +220,11 @@ impl Client {
 
         let start = part.first() + have;
         let mut request = self.agent.get(url);
-        let ranged = start > 0 || matches!(part, Part::Span(..));
+        let ranged = start > 0 || matches!(part, FilePart::Span(..));
         if ranged {
             let last = match part {
-                Part::Span(_, end, _) => (end - 1).to_string(),
-                Part::Whole(_) => String::new(),
+                FilePart::Span(_, end, _) => (end - 1).to_string(),
+                FilePart::Whole(_) => String::new(),
             };
             request = request.header("Range", format!("bytes={start}-{last}"));
         }
@@ -236,17 +237,19 @@ impl Client {
         match answer.status().as_u16() {
             206 => {
                 let range = header("content-range").unwrap_or_default();
-                let of = part.of().map_or("".to_owned(), |of| of.to_string());
+                let of = part
+                    .file_size()
+                    .map_or(String::new(), |size| size.to_string());
                 let begins = range.starts_with(&format!("bytes {start}-"));
                 let total = range.rsplit('/').next().unwrap_or_default();
                 if !begins || !(of.is_empty() || total == "*" || total == of) {
-                    return Err(Failure::Foreign(format!(
+                    return Err(HttpFailure::Foreign(format!(
                         "it answers with `{range}` when asked for a file of {of} bytes from {start}"
                     )));
                 }
             }
-            200 if matches!(part, Part::Span(..)) => {
-                return Err(Failure::Lasting(
+            200 if matches!(part, FilePart::Span(..)) => {
+                return Err(HttpFailure::Lasting(
                     "it does not serve parts of files".to_owned(),
                 ));
             }
@@ -254,18 +257,18 @@ impl Client {
                 if let (Some(size), Some(announced)) = (part.size(), announced)
                     && size != announced
                 {
-                    return Err(Failure::Foreign(format!(
+                    return Err(HttpFailure::Foreign(format!(
                         "its file has {announced} bytes, the pinned one {size}"
                     )));
                 }
                 file.set_len(0).map_err(disk)?;
                 have = 0;
             }
-            // Nothing is left of a file whose size is not known: its hash will tell.
+            // A file of unknown size has no bytes left: its hash will tell.
             416 if have > 0 && part.size().is_none() => return Ok(()),
             416 if have > 0 => {
                 file.set_len(0).map_err(disk)?;
-                return Err(Failure::Passing("its file is shorter".to_owned()));
+                return Err(HttpFailure::Passing("its file is shorter".to_owned()));
             }
             status => check_status(status)?,
         }
@@ -279,7 +282,7 @@ impl Client {
             target,
         )?;
         if size != u64::MAX && have < size {
-            return Err(Failure::Passing(format!(
+            return Err(HttpFailure::Passing(format!(
                 "it ended after {have} of {size} bytes"
             )));
         }
@@ -287,13 +290,13 @@ impl Client {
     }
 }
 
-/// Tries something several times, as long as another try may succeed.
-fn persistently<T>(once: impl Fn() -> Result<T, Failure>) -> Result<T, Failure> {
+/// Tries a request several times, as long as another try may succeed.
+fn persistently<T>(once: impl Fn() -> Result<T, HttpFailure>) -> Result<T, HttpFailure> {
     let mut tries = 0;
     loop {
         tries += 1;
         match once() {
-            Err(Failure::Passing(_)) if tries < TRIES => pause(tries),
+            Err(HttpFailure::Passing(_)) if tries < TRIES => pause(tries),
             result => return result,
         }
     }
@@ -306,8 +309,8 @@ pub fn stall() -> Duration {
     Duration::from_secs(seconds.filter(|seconds| *seconds > 0).unwrap_or(30))
 }
 
-/// Copies what comes, so that it is on disk when the rest does not.
-fn copy(body: &mut dyn Read, file: &mut File, target: &Utf8Path) -> Result<u64, Failure> {
+/// Copies bytes to disk as they come, so that they stay when the rest does not come.
+fn copy(body: &mut dyn Read, file: &mut File, target: &Utf8Path) -> Result<u64, HttpFailure> {
     let mut buffer = vec![0; 1 << 16];
     let mut copied = 0;
     loop {
@@ -317,38 +320,41 @@ fn copy(body: &mut dyn Read, file: &mut File, target: &Utf8Path) -> Result<u64, 
             Err(error) => return Err(failure(ureq::Error::from(error))),
         };
         file.write_all(&buffer[..count])
-            .map_err(|error| Failure::Lasting(format!("{target}: {error}")))?;
+            .map_err(|error| HttpFailure::Lasting(format!("{target}: {error}")))?;
         copied += count as u64;
         RECEIVED.fetch_add(count as u64, Ordering::Relaxed);
     }
 }
 
-fn check_status(status: u16) -> Result<(), Failure> {
+fn check_status(status: u16) -> Result<(), HttpFailure> {
     let why = format!("it answers with status {status}");
     match status {
         200..300 => Ok(()),
-        404 | 410 => Err(Failure::Missing(why)),
-        408 | 425 | 429 | 500.. => Err(Failure::Passing(why)),
-        _ => Err(Failure::Lasting(why)),
+        404 | 410 => Err(HttpFailure::Missing(why)),
+        408 | 425 | 429 | 500.. => Err(HttpFailure::Passing(why)),
+        _ => Err(HttpFailure::Lasting(why)),
     }
 }
 
-fn failure(error: ureq::Error) -> Failure {
+fn failure(error: ureq::Error) -> HttpFailure {
     match error {
         ureq::Error::Timeout(_) => {
-            Failure::Passing(format!("nothing came for {} s", stall().as_secs()))
+            HttpFailure::Passing(format!("nothing came for {} s", stall().as_secs()))
         }
         ureq::Error::Io(_)
         | ureq::Error::ConnectionFailed
         | ureq::Error::HostNotFound
-        | ureq::Error::Protocol(_) => Failure::Passing(error.to_string()),
-        error => Failure::Lasting(error.to_string()),
+        | ureq::Error::Protocol(_) => HttpFailure::Passing(error.to_string()),
+        error => HttpFailure::Lasting(error.to_string()),
     }
 }
 
-fn certificates_of(path: &Utf8Path) -> Result<Vec<Certificate<'static>>, String> {
-    let pem =
-        std::fs::read(path).map_err(|error| format!("pip's certificates in {path}: {error}"))?;
+/// The certificates of a PEM file.
+fn read_certificates(path: &Utf8Path) -> Result<Vec<Certificate<'static>>, IndexError> {
+    let pem = std::fs::read(path).map_err(|error| IndexError::Certificates {
+        path: path.to_owned(),
+        why: error.to_string(),
+    })?;
     let items = parse_pem(&pem).filter_map(Result::ok);
     Ok(items
         .filter_map(|item| match item {
@@ -362,7 +368,7 @@ fn length(file: &Utf8Path) -> u64 {
     std::fs::metadata(file).map_or(0, |metadata| metadata.len())
 }
 
-/// Longer after each try.
+/// Waits, longer after each try.
 fn pause(tries: u32) {
     std::thread::sleep(Duration::from_millis(250) * tries.pow(2).min(16));
 }

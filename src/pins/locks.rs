@@ -11,14 +11,14 @@ use super::{PinError, cache};
 /// A lock that is held until it is dropped, or until this program and all that it started have ended: a killed run's apt or
 /// pip goes on writing until it ends.
 #[derive(Debug)]
-pub struct Locked {
+pub struct FileLock {
     path: Utf8PathBuf,
     /// Whether somebody else had it first, and so may have done what it is for.
     pub waited: bool,
     _file: File,
 }
 
-impl Locked {
+impl FileLock {
     /// Takes the lock of a file that is fetched, by its sha256. `waiting` is called if somebody else has it.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl Locked {
     }
 }
 
-impl Drop for Locked {
+impl Drop for FileLock {
     fn drop(&mut self) {
         // Whoever waits for it sees that it is gone, and makes a new one.
         let _ = std::fs::remove_file(&self.path);
@@ -75,7 +75,7 @@ impl Drop for Locked {
 }
 
 /// A locked file as a lock; `None` if the one who had it before has removed it, so that nobody else will find it.
-fn held(file: File, path: &Utf8Path, waited: bool) -> Result<Option<Locked>, PinError> {
+fn held(file: File, path: &Utf8Path, waited: bool) -> Result<Option<FileLock>, PinError> {
     let own = file.metadata().map_err(PinError::io("read", path))?;
     let is_there = std::fs::metadata(path)
         .is_ok_and(|found| (found.dev(), found.ino()) == (own.dev(), own.ino()));
@@ -85,7 +85,7 @@ fn held(file: File, path: &Utf8Path, waited: bool) -> Result<Option<Locked>, Pin
     // NB: programs that this one starts hold it, too.
     rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty())
         .map_err(|error| PinError::io("lock", path)(error.into()))?;
-    Ok(Some(Locked {
+    Ok(Some(FileLock {
         path: path.to_owned(),
         waited,
         _file: file,

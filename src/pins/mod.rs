@@ -23,6 +23,6 @@ pub mod verify;
 
 pub use self::error::PinError;
 pub use crate::families::{
-    Archive, Family, FamilyError, Kind, Pin, Source, Take, Tree, Unpinned, all_families,
-    find_family, pins_of, unpinned,
+    Archive, ArchiveKind, Family, FamilyError, Pin, Take, Tree, TreeSource, Unpinned, all_families,
+    family_pins, find_family, unpinned,
 };

@@ -11,10 +11,9 @@ use pep440_rs::VersionSpecifiers;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::http::Failure;
-use super::pip::{self, Indexes, Resolution, Resolved};
+use super::pip::{self, PipIndexes, ResolveQuestion, ResolvedWheel};
 use super::refresh::wheel::normalized;
-use super::{Archive, Kind, PinError, find_family, runtime};
+use super::{Archive, ArchiveKind, PinError, find_family, runtime};
 use crate::emit::MARKER;
 
 /// The file's name in a kernel's folder. NB: nix/flake/python-packages.nix reads it, too.
@@ -26,7 +25,7 @@ const GLIBC_MINOR: u32 = 36;
 /// The content of python-packages.json.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
-pub struct Packages {
+pub struct PythonPackages {
     comment: String,
     /// The names that a person asked for, in order.
     requested: BTreeSet<PackageRequest>,
@@ -41,6 +40,15 @@ pub struct PackageRequest {
     /// The name as indexes have it.
     name: String,
     specifiers: String,
+}
+
+/// The reason why a text is no request of a package.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum PackageRequestError {
+    #[error("`{0}` does not begin with the name of a package")]
+    Name(String),
+    #[error("`{0}` does not say which versions, as `>=2,<3` does")]
+    Versions(String),
 }
 
 #[derive(Debug, Diagnostic, Error)]
@@ -76,7 +84,7 @@ impl PackagesError {
     }
 }
 
-impl Packages {
+impl PythonPackages {
     /// The packages of the kernel in a folder; `None` if it has no such file.
     ///
     /// # Errors
@@ -137,7 +145,7 @@ impl Packages {
             });
             let kept = kept.map(|archive| (archive.name.clone(), archive.version.clone()));
             let version = python.trim_start_matches("python-");
-            let resolved = pip::resolve(&Resolution {
+            let resolved = pip::resolve(&ResolveQuestion {
                 environment: pip::marker_environment(&system, version),
                 python: version,
                 platforms: platforms(&system),
@@ -195,7 +203,7 @@ fn platforms(system: &str) -> Vec<String> {
 
 /// Wheels as pins. Asks for the size of those that are not pinned already.
 fn archives(
-    wheels: impl Iterator<Item = Resolved>,
+    wheels: impl Iterator<Item = ResolvedWheel>,
     pinned: &[Archive],
 ) -> Result<Vec<Archive>, PinError> {
     let mut indexes = None;
@@ -220,14 +228,14 @@ fn archives(
             None => {
                 let indexes = match &mut indexes {
                     Some(indexes) => indexes,
-                    none => none.insert(Indexes::of_pip()?),
+                    none => none.insert(PipIndexes::configured()?),
                 };
-                let size = indexes.client.size(&wheel.url).map_err(Failure::why);
-                Some(size.map_err(failed)?)
+                let size = indexes.client.size(&wheel.url);
+                Some(size.map_err(|failure| failed(failure.to_string()))?)
             }
         };
         archives.push(Archive {
-            kind: Kind::Wheel,
+            kind: ArchiveKind::Wheel,
             name: wheel.name,
             version: wheel.version,
             file: wheel.file,
@@ -240,9 +248,9 @@ fn archives(
 }
 
 impl FromStr for PackageRequest {
-    type Err = String;
+    type Err = PackageRequestError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, PackageRequestError> {
         let in_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let text = text.trim();
         let end = text.find(|c| !in_name(c)).unwrap_or(text.len());
@@ -251,12 +259,10 @@ impl FromStr for PackageRequest {
         if !name.starts_with(|c: char| c.is_ascii_alphanumeric())
             || !name.ends_with(|c: char| c.is_ascii_alphanumeric())
         {
-            return Err(format!(
-                "`{text}` does not begin with the name of a package"
-            ));
+            return Err(PackageRequestError::Name(text.to_owned()));
         }
         let specifiers = VersionSpecifiers::from_str(specifiers)
-            .map_err(|_| format!("`{specifiers}` does not say which versions, as `>=2,<3` does"))?;
+            .map_err(|_| PackageRequestError::Versions(specifiers.to_owned()))?;
         Ok(Self {
             name: normalized(name),
             specifiers: specifiers.to_string(),
@@ -265,9 +271,9 @@ impl FromStr for PackageRequest {
 }
 
 impl TryFrom<String> for PackageRequest {
-    type Error = String;
+    type Error = PackageRequestError;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, PackageRequestError> {
         text.parse()
     }
 }

@@ -6,34 +6,35 @@ use std::process::{Command, Stdio};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
-use super::http::{Client, Failure};
-use super::simple::{self, Listed};
+use super::error::IndexError;
+use super::http::{HttpClient, HttpFailure};
+use super::simple::{self, ListedFile};
 use super::{Archive, PinError};
 
 const SETTINGS: &str = include_str!("pip_settings.py");
 const REQUIREMENTS: &str = include_str!("pip_requirements.py");
 const RESOLVE: &str = include_str!("pip_resolve.py");
 
-/// pip's indexes, read without pip: parts of wheels and unfinished downloads are what it cannot fetch.
+/// pip's indexes, read without pip, which fetches neither parts of wheels nor the rest of an unfinished download.
 #[derive(Debug)]
-pub struct Indexes {
-    pub client: Client,
+pub struct PipIndexes {
+    pub client: HttpClient,
     urls: Vec<String>,
 }
 
 #[derive(Deserialize)]
-struct Settings {
+struct PipSettings {
     indexes: Vec<String>,
     cert: Option<Utf8PathBuf>,
     proxy: Option<String>,
 }
 
-impl Indexes {
-    /// Those of pip's configuration.
+impl PipIndexes {
+    /// The indexes of pip's configuration.
     ///
     /// # Errors
     /// `PinError::Program` where there is no Python, `PinError::Download` where there is no pip or its settings are wrong.
-    pub fn of_pip() -> Result<Self, PinError> {
+    pub fn configured() -> Result<Self, PinError> {
         let mut command = python()?;
         command.args(["-c", SETTINGS]);
         let output = run(command, "pip's configuration")?;
@@ -42,10 +43,10 @@ impl Indexes {
             why,
             help: "look at `pip config list`".to_owned(),
         };
-        let settings: Settings =
+        let settings: PipSettings =
             serde_json::from_slice(&output).map_err(|error| failed(error.to_string()))?;
-        let client =
-            Client::new(settings.cert.as_deref(), settings.proxy.as_deref()).map_err(failed)?;
+        let client = HttpClient::new(settings.cert.as_deref(), settings.proxy.as_deref())
+            .map_err(|error| failed(error.to_string()))?;
         Ok(Self {
             client,
             urls: settings.indexes,
@@ -55,31 +56,30 @@ impl Indexes {
     /// The URL of a wheel, in the first index that lists it.
     ///
     /// # Errors
-    /// In words, with what each index said.
-    pub fn find(&self, archive: &Archive) -> Result<String, String> {
+    /// `IndexError::NotListed` with the words of each index.
+    pub fn find(&self, archive: &Archive) -> Result<String, IndexError> {
         let mut tried = Vec::new();
         for (url, page) in self.pages(&archive.name) {
-            let page = page.map_err(Failure::why);
             let listed =
                 page.map(|files| files.into_iter().find(|listed| listed.file == archive.file));
             match listed {
                 Ok(Some(listed)) => return Ok(listed.url),
                 Ok(None) => tried.push(format!("{url}: it does not list {}", archive.file)),
-                Err(why) => tried.push(format!("{url}: {why}")),
+                Err(failure) => tried.push(format!("{url}: {failure}")),
             }
         }
         if tried.is_empty() {
             tried.push("pip is configured to use no index".to_owned());
         }
-        Err(tried.join("; "))
+        Err(IndexError::NotListed(tried))
     }
 
-    /// The files of a project on all indexes, the first index's first; nothing if none has the project.
+    /// The files of a project on all indexes, the first index's first; `None` if no index has the project.
     ///
     /// # Errors
-    /// In words, if an index did not answer: it may have what the others lack.
-    pub fn files(&self, project: &str) -> Result<Option<Vec<Listed>>, String> {
-        let mut all: Option<Vec<Listed>> = None;
+    /// `IndexError::Page` if an index did not answer: it may have files that the others lack.
+    pub fn files(&self, project: &str) -> Result<Option<Vec<ListedFile>>, IndexError> {
+        let mut all: Option<Vec<ListedFile>> = None;
         for (url, page) in self.pages(project) {
             match page {
                 Ok(files) => {
@@ -90,19 +90,22 @@ impl Indexes {
                         }
                     }
                 }
-                Err(Failure::Missing(_)) => {}
-                Err(failure) => return Err(format!("{url}: {}", failure.why())),
+                Err(HttpFailure::Missing(_)) => {}
+                Err(failure) => return Err(IndexError::Page { url, failure }),
             }
         }
         Ok(all)
     }
 
     /// The pages of a project, one of each index, with the URL to show for it.
-    fn pages(&self, project: &str) -> impl Iterator<Item = (String, Result<Vec<Listed>, Failure>)> {
+    fn pages(
+        &self,
+        project: &str,
+    ) -> impl Iterator<Item = (String, Result<Vec<ListedFile>, HttpFailure>)> {
         self.urls.iter().map(move |index| {
             let url = format!("{}/{project}/", index.trim_end_matches('/'));
             let page = self.client.page(&url, simple::ACCEPT);
-            let files = page.and_then(|page| simple::files(&page).map_err(Failure::Lasting));
+            let files = page.and_then(|page| simple::files(&page));
             (without_password(&url), files)
         })
     }
@@ -149,7 +152,7 @@ pub fn download(archive: &Archive, dir: &Utf8Path) -> Result<(), PinError> {
     run(command, &archive.file).map(drop)
 }
 
-/// What pip_requirements.py answers to its one argument.
+/// The answer of pip_requirements.py to its one argument.
 ///
 /// # Errors
 /// `PinError::Program` where there is no Python, `PinError::Download` where there is no pip or it cannot read a requirement.
@@ -161,7 +164,7 @@ pub fn requirements(question: &str) -> Result<Vec<u8>, PinError> {
 
 /// pip_resolve.py's question.
 #[derive(Serialize)]
-pub struct Resolution<'a> {
+pub struct ResolveQuestion<'a> {
     /// The environment of the Python that is to have the packages, which conditions of requirements ask for.
     pub environment: BTreeMap<&'static str, String>,
     /// Its version, such as `3.11`.
@@ -178,12 +181,12 @@ pub struct Resolution<'a> {
 
 /// One wheel of its answer.
 #[derive(Debug, Deserialize)]
-pub struct Resolved {
+pub struct ResolvedWheel {
     /// The name as indexes have it.
     pub name: String,
     pub version: String,
     pub file: String,
-    /// Empty, or another kind of hash, where the index gives none.
+    /// Empty or another kind of hash if the index gives no sha256.
     pub sha256: String,
     pub url: String,
 }
@@ -192,7 +195,7 @@ pub struct Resolved {
 ///
 /// # Errors
 /// `PinError::Program` where there is no Python, `PinError::Download` with pip's words.
-pub fn resolve(question: &Resolution<'_>) -> Result<Vec<Resolved>, PinError> {
+pub fn resolve(question: &ResolveQuestion<'_>) -> Result<Vec<ResolvedWheel>, PinError> {
     let requirements = format!("wheels for {}", question.requirements.join(", "));
     let mut command = python()?;
     let question = serde_json::to_string(question).unwrap_or_default();
@@ -209,14 +212,14 @@ pub fn resolve(question: &Resolution<'_>) -> Result<Vec<Resolved>, PinError> {
     };
     if !output.status.success() {
         let words = String::from_utf8_lossy(&output.stderr);
-        // Before the first error, pip says what it looks at.
+        // pip names the pages that it reads before its first error.
         return Err(failed(&words[words.find("ERROR").unwrap_or_default()..]));
     }
     serde_json::from_slice(&output.stdout).map_err(|error| failed(&error.to_string()))
 }
 
 /// The environment that conditions of requirements ask for (PEP 508), for CPython of a version such as `3.11` on a Linux system.
-/// NB: all that there are, or pip takes those of this machine.
+/// NB: every variable must be set, or pip takes this machine's.
 pub fn marker_environment(system: &str, version: &str) -> BTreeMap<&'static str, String> {
     let (machine, _) = system.split_once('-').unwrap_or((system, ""));
     let full = format!("{version}.0");
@@ -264,7 +267,7 @@ fn run(mut command: Command, file: &str) -> Result<Vec<u8>, PinError> {
     }))
 }
 
-/// pip's words for "the wheel of this name": its Python, ABI and platform tags (PEP 427, PEP 425).
+/// The arguments that have pip choose the wheel of a name: its Python, ABI and platform tags (PEP 427, PEP 425).
 fn platform_arguments(file: &str) -> Vec<String> {
     let stem = file.strip_suffix(".whl").unwrap_or(file);
     let tags: Vec<&str> = stem.rsplitn(4, '-').collect();

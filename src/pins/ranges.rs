@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use camino::{Utf8Path, Utf8PathBuf};
 use zip::ZipArchive;
 
-use super::http::{Client, Failure, Part};
+use super::http::{FilePart, HttpClient};
 
 /// What is read without having been asked for, such as a zip file's directory, comes in parts of this size.
 const BLOCK: u64 = 1 << 18;
@@ -18,8 +18,8 @@ const BLOCK: u64 = 1 << 18;
 const GAP: u64 = 1 << 16;
 
 /// A file on a server.
-pub struct Remote<'a> {
-    client: &'a Client,
+pub struct RemoteFile<'a> {
+    client: &'a HttpClient,
     url: String,
     size: u64,
     position: u64,
@@ -29,9 +29,9 @@ pub struct Remote<'a> {
     parts: BTreeMap<u64, (u64, File)>,
 }
 
-impl<'a> Remote<'a> {
+impl<'a> RemoteFile<'a> {
     /// A file of `size` bytes, whose parts are kept in files of names that start with `prefix`.
-    pub fn new(client: &'a Client, url: String, size: u64, prefix: &Utf8Path) -> Self {
+    pub fn new(client: &'a HttpClient, url: String, size: u64, prefix: &Utf8Path) -> Self {
         Self {
             client,
             url,
@@ -52,8 +52,8 @@ impl<'a> Remote<'a> {
     fn fetch(&mut self, first: u64, end: u64) -> Result<()> {
         let path = Utf8PathBuf::from(format!("{}-{first}-{end}", self.prefix));
         self.client
-            .download(&self.url, Part::Span(first, end, self.size), &path)
-            .map_err(|failure| Error::other(Failure::why(failure)))?;
+            .download(&self.url, FilePart::Span(first, end, self.size), &path)
+            .map_err(Error::other)?;
         self.parts.insert(first, (end, File::open(&path)?));
         Ok(())
     }
@@ -79,7 +79,7 @@ impl<'a> Remote<'a> {
     }
 }
 
-impl Read for Remote<'_> {
+impl Read for RemoteFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         if self.position >= self.size || buffer.is_empty() {
             return Ok(0);
@@ -103,7 +103,7 @@ impl Read for Remote<'_> {
     }
 }
 
-impl Seek for Remote<'_> {
+impl Seek for RemoteFile<'_> {
     fn seek(&mut self, to: SeekFrom) -> Result<u64> {
         let position = match to {
             SeekFrom::Start(offset) => Some(offset),
@@ -120,9 +120,9 @@ impl Seek for Remote<'_> {
 /// # Errors
 /// Those of the network, and those of a file that is no zip file.
 pub fn open<'a>(
-    remote: Remote<'a>,
+    remote: RemoteFile<'a>,
     wanted: impl Fn(&str) -> bool,
-) -> zip::result::ZipResult<ZipArchive<Remote<'a>>> {
+) -> zip::result::ZipResult<ZipArchive<RemoteFile<'a>>> {
     let directory = ZipArchive::new(remote)?;
     let mut members = Vec::new();
     for index in 0..directory.len() {

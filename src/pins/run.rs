@@ -6,20 +6,20 @@ use std::fs::File;
 use camino::{Utf8Path, Utf8PathBuf};
 use indicatif::ProgressBar;
 
-use super::locks::Locked;
-use super::sources::Sources;
+use super::locks::FileLock;
+use super::sources::ArchiveSources;
 use super::{Archive, PinError, cache};
 
 /// A run that goes on until it is dropped.
-pub(super) struct Run {
-    pub(super) sources: Sources,
+pub(super) struct FetchRun {
+    pub(super) sources: ArchiveSources,
     /// Where workers unpack.
     pub(super) staging: Utf8PathBuf,
     folder: Utf8PathBuf,
-    _lock: Locked,
+    _lock: FileLock,
 }
 
-impl Run {
+impl FetchRun {
     /// Begins a run that is to bring some archives: takes those that killed runs had finished, and removes what else they left.
     pub(super) fn open(bar: &ProgressBar, archives: &[&Archive]) -> Result<Self, PinError> {
         let runs = folder();
@@ -38,7 +38,7 @@ impl Run {
             std::fs::create_dir_all(dir).map_err(PinError::io("create", dir))?;
         }
         Ok(Self {
-            sources: Sources::open(&incoming(&folder), bar.clone())?,
+            sources: ArchiveSources::open(&incoming(&folder), bar.clone())?,
             staging,
             folder,
             _lock: lock,
@@ -46,7 +46,7 @@ impl Run {
     }
 }
 
-impl Drop for Run {
+impl Drop for FetchRun {
     fn drop(&mut self) {
         // The next run removes what stays.
         let _ = std::fs::remove_dir_all(&self.folder);
@@ -54,19 +54,19 @@ impl Drop for Run {
 }
 
 /// Runs that have ended without removing their folder, with the locks that keep others from it.
-type Ended = Vec<(Utf8PathBuf, Locked)>;
+type EndedRuns = Vec<(Utf8PathBuf, FileLock)>;
 
 /// A new folder below `runs`, with its lock; and the runs that have ended.
-fn begin(runs: &Utf8Path) -> Result<(Utf8PathBuf, Locked, Ended), PinError> {
+fn begin(runs: &Utf8Path) -> Result<(Utf8PathBuf, FileLock, EndedRuns), PinError> {
     // NB: a folder without a held lock is one of a run that has ended, so nobody may look while there is a new one. Programs
     // that are started do not hold this.
     let path = runs.join("begin.lock");
     let gate = File::create(&path).map_err(PinError::io("create", &path))?;
     gate.lock().map_err(PinError::io("lock", &path))?;
-    let mut ended = Ended::new();
+    let mut ended = EndedRuns::new();
     let entries = runs.read_dir_utf8().map_err(PinError::io("read", runs))?;
     for entry in entries.flatten().filter(|entry| entry.path().is_dir()) {
-        if let Some(lock) = Locked::try_file(&lock_of(entry.path()))? {
+        if let Some(lock) = FileLock::try_file(&lock_of(entry.path()))? {
             ended.push((entry.path().to_owned(), lock));
         }
     }
@@ -76,7 +76,7 @@ fn begin(runs: &Utf8Path) -> Result<(Utf8PathBuf, Locked, Ended), PinError> {
         .keep();
     let folder = Utf8PathBuf::try_from(new)
         .map_err(|error| PinError::io("use", runs)(error.into_io_error()))?;
-    match Locked::try_file(&lock_of(&folder))? {
+    match FileLock::try_file(&lock_of(&folder))? {
         Some(lock) => Ok((folder, lock, ended)),
         // Its name is new.
         None => Err(PinError::io("lock", &folder)(

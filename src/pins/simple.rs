@@ -1,49 +1,49 @@
-//! Pages of a simple index (PEP 503 as a web page, PEP 691 as data): which files a project has. Reads text; asks nobody.
+//! Reads pages of a simple index (PEP 503 as a web page, PEP 691 as data): the files that a project has. Downloads nothing.
 
 use serde::Deserialize;
 
-use super::http::Page;
+use super::http::{HttpFailure, IndexPage};
 
-/// What an index is asked for: data, else a web page.
+/// The `Accept` header of requests: data, else a web page.
 pub const ACCEPT: &str = "application/vnd.pypi.simple.v1+json, text/html;q=0.5";
 
 /// One file of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedFile {
     pub file: String,
     pub url: String,
-    /// Lower-case hex; nothing where the index has another kind of hash, or none.
+    /// Lower-case hex; `None` if the index has no hash, or one of another kind.
     pub sha256: Option<String>,
-    /// Why its publisher withdrew it, which may be empty (PEP 592).
+    /// The reason why its publisher withdrew it, which may be empty (PEP 592).
     pub yanked: Option<String>,
 }
 
 /// The files that a project's page lists, in its order.
 ///
 /// # Errors
-/// In words, for data that is none.
-pub fn files(page: &Page) -> Result<Vec<Listed>, String> {
+/// `HttpFailure::Lasting` for data that cannot be read.
+pub fn files(page: &IndexPage) -> Result<Vec<ListedFile>, HttpFailure> {
     if page.content_type.contains("json") {
-        return data(page);
+        return files_of_data(page);
     }
     let anchors = page.text.split("<a ").skip(1).map(attributes);
     Ok(anchors
-        .filter_map(|anchor| of_anchor(page, &anchor))
+        .filter_map(|anchor| linked_file(page, &anchor))
         .collect())
 }
 
-fn data(page: &Page) -> Result<Vec<Listed>, String> {
+fn files_of_data(page: &IndexPage) -> Result<Vec<ListedFile>, HttpFailure> {
     #[derive(Deserialize)]
     struct Project {
-        files: Vec<File>,
+        files: Vec<ProjectFile>,
     }
     #[derive(Deserialize)]
-    struct File {
+    struct ProjectFile {
         filename: String,
         url: String,
         #[serde(default)]
         hashes: Hashes,
-        /// Either whether or why.
+        /// Either a truth value or a reason.
         #[serde(default)]
         yanked: serde_json::Value,
     }
@@ -51,10 +51,11 @@ fn data(page: &Page) -> Result<Vec<Listed>, String> {
     struct Hashes {
         sha256: Option<String>,
     }
-    let project: Project = serde_json::from_str(&page.text).map_err(|error| error.to_string())?;
+    let project: Project = serde_json::from_str(&page.text)
+        .map_err(|error| HttpFailure::Lasting(error.to_string()))?;
     let files = project.files.into_iter();
     Ok(files
-        .map(|file| Listed {
+        .map(|file| ListedFile {
             file: file.filename,
             url: join(&page.url, &file.url),
             sha256: file.hashes.sha256,
@@ -67,7 +68,7 @@ fn data(page: &Page) -> Result<Vec<Listed>, String> {
         .collect())
 }
 
-fn of_anchor(page: &Page, anchor: &[(String, String)]) -> Option<Listed> {
+fn linked_file(page: &IndexPage, anchor: &[(String, String)]) -> Option<ListedFile> {
     let value = |name: &str| {
         let mut same = anchor.iter().filter(|(key, _)| key == name);
         same.next().map(|(_, value)| value.as_str())
@@ -78,8 +79,8 @@ fn of_anchor(page: &Page, anchor: &[(String, String)]) -> Option<Listed> {
     };
     let path = link.split('?').next().unwrap_or_default();
     let name = path.rsplit('/').next().unwrap_or_default();
-    Some(Listed {
-        // Of what a file name may hold, only this is written in another way in links.
+    Some(ListedFile {
+        // Links escape this character alone among those of file names.
         file: name.replace("%2B", "+").replace("%2b", "+"),
         url: join(&page.url, link),
         sha256: fragment.strip_prefix("sha256=").map(str::to_owned),
@@ -110,7 +111,7 @@ fn attributes(tag: &str) -> Vec<(String, String)> {
         };
         found.push((name.to_ascii_lowercase(), unescaped(value)));
         rest = after.trim_start();
-        // Something that is no attribute, such as a slash, ends up with an empty name.
+        // Text that is no attribute, such as a slash, gets an empty name.
         if name.is_empty() && value.is_empty() {
             rest = rest.get(1..).unwrap_or_default();
         }
@@ -134,7 +135,7 @@ fn unescaped(text: &str) -> String {
     text
 }
 
-/// What a link on a page means (RFC 3986, section 5.2), for links as indexes have them.
+/// The URL that a link on a page stands for (RFC 3986, section 5.2), for links as indexes have them.
 fn join(base: &str, link: &str) -> String {
     if link.contains("://") {
         return link.to_owned();
@@ -149,7 +150,7 @@ fn join(base: &str, link: &str) -> String {
         Some(_) => Vec::new(),
         None => path.split('/').skip(1).collect(),
     };
-    // What follows the last slash is the page itself.
+    // The page itself follows the last slash.
     folders.pop();
     for part in link.trim_start_matches('/').split('/') {
         match part {
@@ -167,8 +168,8 @@ fn join(base: &str, link: &str) -> String {
 mod tests {
     use super::*;
 
-    fn page(content_type: &str, text: &str) -> Vec<Listed> {
-        let page = Page {
+    fn page(content_type: &str, text: &str) -> Vec<ListedFile> {
+        let page = IndexPage {
             url: "https://index.example/simple/a/".to_owned(),
             content_type: content_type.to_owned(),
             text: text.to_owned(),
@@ -176,8 +177,8 @@ mod tests {
         files(&page).expect("a page")
     }
 
-    fn listed(file: &str, url: &str, sha256: Option<&str>, yanked: Option<&str>) -> Listed {
-        Listed {
+    fn listed(file: &str, url: &str, sha256: Option<&str>, yanked: Option<&str>) -> ListedFile {
+        ListedFile {
             file: file.to_owned(),
             url: url.to_owned(),
             sha256: sha256.map(str::to_owned),

@@ -9,19 +9,20 @@ use indicatif::ProgressBar;
 use walkdir::WalkDir;
 use zip::ZipArchive;
 
-use super::http::{Client, Failure, Part, RECEIVED};
-use super::locks::Locked;
-use super::pip::{Indexes, without_password};
-use super::ranges::{self, Remote};
+use super::error::IndexError;
+use super::http::{FilePart, HttpClient, HttpFailure, RECEIVED};
+use super::locks::FileLock;
+use super::pip::{PipIndexes, without_password};
+use super::ranges::{self, RemoteFile};
 use super::run::take_from_ended;
-use super::{Archive, Kind, PinError, apt, cache, pip};
+use super::{Archive, ArchiveKind, PinError, apt, cache, pip};
 
 /// For failures of which nothing better is known.
 const HELP: &str = "check the network; then run the command again: what was fetched is kept";
 
 /// A fault of a source.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fault {
+enum SourceFault {
     /// The source has another file than the pinned one.
     Foreign,
     /// The source gives nothing, however often it is asked.
@@ -29,11 +30,11 @@ enum Fault {
 }
 
 /// The sources of one run.
-pub struct Sources {
+pub struct ArchiveSources {
     /// Where apt and pip put their files.
     incoming: Utf8PathBuf,
-    pip: OnceLock<Result<Indexes, PinError>>,
-    urls: OnceLock<Result<Client, String>>,
+    pip: OnceLock<Result<PipIndexes, PinError>>,
+    urls: OnceLock<Result<HttpClient, IndexError>>,
     /// Servers of URLs that gave nothing to many tries: they are not asked again for each of a hundred files.
     silent: Mutex<BTreeSet<String>>,
     /// By sha256: an archive is downloaded once, however many pins need it.
@@ -41,7 +42,7 @@ pub struct Sources {
     bar: ProgressBar,
 }
 
-impl Sources {
+impl ArchiveSources {
     /// `incoming` is a folder of this run alone.
     ///
     /// # Errors
@@ -81,8 +82,8 @@ impl Sources {
     ///
     /// # Errors
     /// `PinError::Io`
-    pub fn lock(&self, sha256: &str, name: &str) -> Result<Locked, PinError> {
-        Locked::wait(sha256, || {
+    pub fn lock(&self, sha256: &str, name: &str) -> Result<FileLock, PinError> {
+        FileLock::wait(sha256, || {
             self.bar
                 .suspend(|| anstream::eprintln!("waiting for another fetch of {name}"));
         })
@@ -98,7 +99,7 @@ impl Sources {
             .sum()
     }
 
-    /// An archive in the cache, downloaded if it is not there; a [`Kind::Tarball`] in a file that the caller removes. To be
+    /// An archive in the cache, downloaded if it is not there; a [`ArchiveKind::Tarball`] in a file that the caller removes. To be
     /// called `alone`.
     ///
     /// # Errors
@@ -110,25 +111,25 @@ impl Sources {
         }
         let mut tried = Vec::new();
         match archive.kind {
-            Kind::Wheel | Kind::Sdist => {
+            ArchiveKind::Wheel | ArchiveKind::Sdist => {
                 let (indexed, fault) = self.ask_index(archive);
                 match indexed {
                     Ok(path) => return Ok(path),
                     Err(error) => tried.push(("pip's index".to_owned(), error)),
                 }
                 // pip would fetch the same file again, and would build a source distribution.
-                if fault != Some(Fault::Foreign) && archive.kind == Kind::Wheel {
+                if fault != Some(SourceFault::Foreign) && archive.kind == ArchiveKind::Wheel {
                     match self.ask_pip(archive) {
                         Ok(path) => return Ok(path),
                         Err(error) => tried.push(("pip".to_owned(), error)),
                     }
                 }
             }
-            Kind::Deb => match self.ask_apt(&[archive]) {
+            ArchiveKind::Deb => match self.ask_apt(&[archive]) {
                 Ok(()) => return Ok(cached),
                 Err(error) => tried.push(("apt".to_owned(), error)),
             },
-            Kind::Rpm | Kind::File | Kind::Tarball => {}
+            ArchiveKind::Rpm | ArchiveKind::File | ArchiveKind::Tarball => {}
         }
         for url in &archive.urls {
             match self.ask_url(archive, url) {
@@ -147,7 +148,7 @@ impl Sources {
         let mut locks = Vec::new();
         for archive in archives {
             if !cache::path(archive).exists()
-                && let Ok(Some(lock)) = Locked::try_now(&archive.sha256)
+                && let Ok(Some(lock)) = FileLock::try_now(&archive.sha256)
                 && matches!(take_from_ended(archive), Ok(false))
             {
                 locks.push(lock);
@@ -169,15 +170,17 @@ impl Sources {
         archive: &Archive,
         size: u64,
         wanted: impl Fn(&str) -> bool,
-    ) -> Result<ZipArchive<Remote<'_>>, String> {
-        let indexes = self.indexes().map_err(PinError::why)?;
+    ) -> Result<ZipArchive<RemoteFile<'_>>, IndexError> {
+        let indexes = self
+            .indexes()
+            .map_err(|error| IndexError::Configuration(error.why()))?;
         let url = indexes.find(archive)?;
-        let remote = Remote::new(&indexes.client, url, size, &cache::partial(archive));
-        ranges::open(remote, wanted).map_err(|error| error.to_string())
+        let remote = RemoteFile::new(&indexes.client, url, size, &cache::partial(archive));
+        ranges::open(remote, wanted).map_err(|error| IndexError::Wheel(error.to_string()))
     }
 
     /// Says that more must be downloaded than was promised.
-    pub fn note_whole(&self, archive: &Archive, why: &str) {
+    pub fn note_whole(&self, archive: &Archive, why: &IndexError) {
         let megabytes = archive.size.unwrap_or_default() as f64 / 1e6;
         self.bar.inc_length(archive.size.unwrap_or_default());
         self.bar.suspend(|| {
@@ -190,14 +193,14 @@ impl Sources {
 
     /// From pip's index, but without pip, which cannot go on where it ended. Also tells whether the index has another
     /// file of that name.
-    fn ask_index(&self, archive: &Archive) -> (Result<Utf8PathBuf, PinError>, Option<Fault>) {
+    fn ask_index(&self, archive: &Archive) -> (Result<Utf8PathBuf, PinError>, Option<SourceFault>) {
         let indexes = match self.indexes() {
             Ok(indexes) => indexes,
             Err(error) => return (Err(download(archive, error.why())), None),
         };
         match indexes.find(archive) {
             Ok(url) => self.ask(&indexes.client, archive, &url),
-            Err(why) => (Err(download(archive, why)), None),
+            Err(error) => (Err(download(archive, error.to_string())), None),
         }
     }
 
@@ -227,7 +230,7 @@ impl Sources {
     }
 
     fn ask_url(&self, archive: &Archive, url: &str) -> Result<Utf8PathBuf, PinError> {
-        let client = self.urls.get_or_init(|| Client::new(None, None));
+        let client = self.urls.get_or_init(|| HttpClient::new(None, None));
         match client {
             Ok(client) => {
                 let server = url.split('/').nth(2).unwrap_or_default();
@@ -240,43 +243,43 @@ impl Sources {
                 }
                 let (result, fault) = self.ask(client, archive, url);
                 match fault {
-                    Some(Fault::Silent) => silent().insert(server.to_owned()),
+                    Some(SourceFault::Silent) => silent().insert(server.to_owned()),
                     _ => silent().remove(server),
                 };
                 result
             }
-            Err(why) => Err(download(archive, why.clone())),
+            Err(error) => Err(download(archive, error.to_string())),
         }
     }
 
     /// From one URL. Also tells what is wrong with the source, if that matters to others.
     fn ask(
         &self,
-        client: &Client,
+        client: &HttpClient,
         archive: &Archive,
         url: &str,
-    ) -> (Result<Utf8PathBuf, PinError>, Option<Fault>) {
+    ) -> (Result<Utf8PathBuf, PinError>, Option<SourceFault>) {
         let partial = cache::partial(archive);
         // What an earlier run left may be of another source: if the whole is wrong, once more from the start.
         let mut resumed = partial.exists();
         loop {
-            match client.download(url, Part::Whole(archive.size), &partial) {
-                Ok(()) if archive.kind == Kind::Tarball => return (Ok(partial), None),
+            match client.download(url, FilePart::Whole(archive.size), &partial) {
+                Ok(()) if archive.kind == ArchiveKind::Tarball => return (Ok(partial), None),
                 Ok(()) => match cache::adopt(archive, &partial) {
                     Err(PinError::Hash { .. }) if resumed => resumed = false,
                     Err(error) => {
                         let foreign = matches!(error, PinError::Hash { .. });
-                        return (Err(error), foreign.then_some(Fault::Foreign));
+                        return (Err(error), foreign.then_some(SourceFault::Foreign));
                     }
                     Ok(path) => return (Ok(path), None),
                 },
                 Err(failure) => {
                     let fault = match failure {
-                        Failure::Foreign(_) => Some(Fault::Foreign),
-                        Failure::Passing(_) => Some(Fault::Silent),
-                        Failure::Lasting(_) | Failure::Missing(_) => None,
+                        HttpFailure::Foreign(_) => Some(SourceFault::Foreign),
+                        HttpFailure::Passing(_) => Some(SourceFault::Silent),
+                        HttpFailure::Lasting(_) | HttpFailure::Missing(_) => None,
                     };
-                    return (Err(download(archive, failure.why())), fault);
+                    return (Err(download(archive, failure.to_string())), fault);
                 }
             }
         }
@@ -289,8 +292,8 @@ impl Sources {
         Ok(path)
     }
 
-    fn indexes(&self) -> Result<&Indexes, &PinError> {
-        self.pip.get_or_init(Indexes::of_pip).as_ref()
+    fn indexes(&self) -> Result<&PipIndexes, &PinError> {
+        self.pip.get_or_init(PipIndexes::configured).as_ref()
     }
 }
 

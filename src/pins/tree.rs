@@ -8,12 +8,13 @@ use camino::{Utf8Path, Utf8PathBuf};
 use flate2::read::GzDecoder;
 use zip::ZipArchive;
 
-use super::sources::Sources;
-use super::{Archive, Kind, PinError, Source, Take, cache};
+use super::error::IndexError;
+use super::sources::ArchiveSources;
+use super::{Archive, ArchiveKind, PinError, Take, TreeSource, cache};
 
 /// How the members of a wheel are had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum From {
+pub enum MemberAccess {
     /// By ranges where that is possible.
     Parts,
     /// Of whole archives, whose hashes are known.
@@ -25,9 +26,9 @@ pub enum From {
 /// # Errors
 /// Those of downloads and of archives that do not hold what is asked of them.
 pub fn build(
-    wanted: &[Source],
-    from: From,
-    sources: &Sources,
+    wanted: &[TreeSource],
+    from: MemberAccess,
+    sources: &ArchiveSources,
     dir: &Utf8Path,
 ) -> Result<(), PinError> {
     wanted.iter().try_for_each(|source| {
@@ -36,26 +37,27 @@ pub fn build(
 }
 
 fn take_from(
-    source: &Source,
-    from: From,
-    sources: &Sources,
+    source: &TreeSource,
+    from: MemberAccess,
+    sources: &ArchiveSources,
     dir: &Utf8Path,
 ) -> Result<(), PinError> {
-    let Source { archive, take } = source;
-    if from == From::Parts
-        && archive.kind == Kind::Wheel
+    let TreeSource { archive, take } = source;
+    if from == MemberAccess::Parts
+        && archive.kind == ArchiveKind::Wheel
         && !cache::path(archive).exists()
         && let Some(size) = archive.size
     {
         let picked = sources
             .members(archive, size, |name| taken(take, name).is_some())
             .and_then(|mut wheel| {
-                pick_wheel(archive, &mut wheel, take, dir).map_err(|error| error.why())
+                pick_wheel(archive, &mut wheel, take, dir)
+                    .map_err(|error| IndexError::Wheel(error.why()))
             });
         match picked {
             Ok(()) => return Ok(()),
             // Parts are an optimisation: any index serves whole files.
-            Err(why) => sources.note_whole(archive, &why),
+            Err(error) => sources.note_whole(archive, &error),
         }
     }
     let file = sources.archive(archive)?;
@@ -71,15 +73,15 @@ fn unpack(
     let failed = |why: &dyn std::fmt::Display| defect(archive, why);
     let opened = File::open(file).map_err(PinError::io("open", file))?;
     match archive.kind {
-        Kind::Wheel => {
+        ArchiveKind::Wheel => {
             let mut wheel = ZipArchive::new(opened).map_err(|error| failed(&error))?;
             pick_wheel(archive, &mut wheel, take, dir)
         }
-        Kind::Deb => {
+        ArchiveKind::Deb => {
             let data = deb_data(opened).map_err(|error| failed(&error))?;
             pick_tar(archive, &data[..], take, dir)
         }
-        Kind::Tarball => {
+        ArchiveKind::Tarball => {
             let unpacked = unpack_all(opened, dir).map_err(|error| PinError::Download {
                 name: archive.file.clone(),
                 why: format!("its server has something that cannot be unpacked: {error}"),
@@ -88,8 +90,8 @@ fn unpack(
             std::fs::remove_file(file).map_err(PinError::io("remove", file))?;
             unpacked
         }
-        Kind::Sdist => pick_tar(archive, GzDecoder::new(opened), take, dir),
-        Kind::Rpm | Kind::File => Err(failed(
+        ArchiveKind::Sdist => pick_tar(archive, GzDecoder::new(opened), take, dir),
+        ArchiveKind::Rpm | ArchiveKind::File => Err(failed(
             &"trees are taken from wheels, source distributions and Debian packages only",
         )),
     }

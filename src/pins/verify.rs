@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use indicatif::ProgressBar;
 
-use super::http::{Client, Failure};
+use super::http::{HttpClient, HttpFailure};
 use super::pip::without_password;
-use super::refresh::index::{Index, Pages, Unanswered, each};
+use super::refresh::index::{IndexReader, Pages, Unanswered, each};
 use super::refresh::trees;
 use super::refresh::wheel::{newest_version, normalized};
-use super::simple::Listed;
-use super::{Archive, Family, Kind, PinError, Tree, apt};
+use super::simple::ListedFile;
+use super::{Archive, ArchiveKind, Family, PinError, Tree, apt};
 use crate::nix::Nix;
 
 /// What is said of a file that is only looked at by URL.
@@ -32,7 +32,7 @@ pub enum Verdict {
 
 /// One pin, with the files that hold it.
 #[derive(Clone, Debug)]
-pub struct Checked {
+pub struct CheckedPin {
     /// File name of an archive, store name of a tree.
     pub name: String,
     /// `x86_64-linux/gcc-12`
@@ -41,18 +41,18 @@ pub struct Checked {
 }
 
 /// A family with the system that it is for.
-pub type Named = (String, Family);
+pub type SystemFamily = (String, Family);
 
 /// Checks some families, every archive once. `release` is Debian's; trees are read again where there is a Nix.
 ///
 /// # Errors
 /// Where nothing can be asked: no pip, no apt.
 pub fn verify(
-    families: &[Named],
+    families: &[SystemFamily],
     release: &str,
     deep: Option<&Nix>,
     bar: &ProgressBar,
-) -> Result<Vec<Checked>, PinError> {
+) -> Result<Vec<CheckedPin>, PinError> {
     let mut archives: BTreeMap<String, (&Archive, BTreeSet<String>)> = BTreeMap::new();
     for (system, family) in families {
         for archive in family.every_archive() {
@@ -65,27 +65,32 @@ pub fn verify(
     let all = || archives.values().map(|(archive, _)| *archive);
 
     bar.set_message("Debian packages");
-    let debs = debs(all().filter(|archive| archive.kind == Kind::Deb), release);
+    let debs = debs(
+        all().filter(|archive| archive.kind == ArchiveKind::Deb),
+        release,
+    );
     bar.set_message("pages of pip's index");
     let of_python = all().filter(|archive| archive.kind.is_of_python());
     let projects: BTreeSet<String> = of_python.map(|archive| normalized(&archive.name)).collect();
-    let index = Index::open()?;
+    let index = IndexReader::open()?;
     let pages = index.pages(&projects);
     bar.set_message("files");
-    let client = Client::new(None, None);
+    let client = HttpClient::new(None, None);
     let mut verdicts = each(&archives.keys().cloned().collect(), |key| {
         let (archive, _) = archives[key];
         let verdict = match archive.kind {
-            Kind::Wheel | Kind::Sdist => wheel(archive, &index, &pages),
-            Kind::Deb => deb(archive, &debs),
-            Kind::Rpm | Kind::File | Kind::Tarball => Verdict::Vanished { newest: None },
+            ArchiveKind::Wheel | ArchiveKind::Sdist => wheel(archive, &index, &pages),
+            ArchiveKind::Deb => deb(archive, &debs),
+            ArchiveKind::Rpm | ArchiveKind::File | ArchiveKind::Tarball => {
+                Verdict::Vanished { newest: None }
+            }
         };
         // What an index lacks may be had by URL.
         let verdict = match verdict {
             Verdict::Vanished { .. } | Verdict::Unreached(_) if !archive.urls.is_empty() => {
                 match &client {
                     Ok(client) => by_url(archive, client),
-                    Err(why) => Verdict::Unreached(why.clone()),
+                    Err(error) => Verdict::Unreached(error.to_string()),
                 }
             }
             verdict => verdict,
@@ -93,10 +98,10 @@ pub fn verify(
         bar.inc(1);
         verdict
     });
-    let mut checked: Vec<Checked> = archives
+    let mut checked: Vec<CheckedPin> = archives
         .iter()
         .filter_map(|(key, (archive, families))| {
-            Some(Checked {
+            Some(CheckedPin {
                 name: archive.file.clone(),
                 families: families.clone(),
                 verdict: verdicts.remove(key)?,
@@ -111,15 +116,15 @@ pub fn verify(
 }
 
 /// What a source says of a size.
-fn size(archive: &Archive, answer: Result<u64, Failure>, note: Option<&str>) -> Verdict {
+fn size(archive: &Archive, answer: Result<u64, HttpFailure>, note: Option<&str>) -> Verdict {
     match (answer, archive.size) {
         (Ok(found), Some(pinned)) if found != pinned => Verdict::Changed {
             pinned: format!("{pinned} bytes"),
             found: format!("{found} bytes"),
         },
         (Ok(_), _) => Verdict::Good(note.map(str::to_owned)),
-        (Err(Failure::Missing(_)), _) => Verdict::Vanished { newest: None },
-        (Err(failure), _) => Verdict::Unreached(failure.why()),
+        (Err(HttpFailure::Missing(_)), _) => Verdict::Vanished { newest: None },
+        (Err(failure), _) => Verdict::Unreached(failure.to_string()),
     }
 }
 
@@ -130,10 +135,10 @@ fn hashed(pinned: &str, found: &str) -> Option<Verdict> {
     })
 }
 
-fn wheel(archive: &Archive, index: &Index, pages: &Pages) -> Verdict {
-    let files: &[Listed] = match pages.get(&normalized(&archive.name)) {
+fn wheel(archive: &Archive, index: &IndexReader, pages: &Pages) -> Verdict {
+    let files: &[ListedFile] = match pages.get(&normalized(&archive.name)) {
         Some(Ok(files)) => files,
-        Some(Err(Unanswered::Failed(why))) => return Verdict::Unreached(why.clone()),
+        Some(Err(Unanswered::Failed(error))) => return Verdict::Unreached(error.to_string()),
         Some(Err(Unanswered::Missing)) | None => &[],
     };
     let Some(listed) = files.iter().find(|listed| listed.file == archive.file) else {
@@ -152,16 +157,16 @@ fn wheel(archive: &Archive, index: &Index, pages: &Pages) -> Verdict {
 }
 
 /// Every version of Debian packages, by architecture and name; else why there are none.
-type Debs = BTreeMap<String, Result<BTreeMap<String, Vec<Archive>>, String>>;
+type DebianVersions = BTreeMap<String, Result<BTreeMap<String, Vec<Archive>>, PinError>>;
 
-fn debs<'a>(archives: impl Iterator<Item = &'a Archive>, release: &str) -> Debs {
+fn debs<'a>(archives: impl Iterator<Item = &'a Archive>, release: &str) -> DebianVersions {
     let mut names: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for archive in archives {
         let names = names.entry(apt::architecture_of(archive)).or_default();
         names.insert(&archive.name);
     }
     let look_up = |architecture: &str, names: &BTreeSet<&str>| -> Result<_, PinError> {
-        let apt = apt::Apt::of(architecture)?;
+        let apt = apt::Apt::for_architecture(architecture)?;
         let updated = apt.update();
         let names: Vec<&str> = names.iter().copied().collect();
         let found = apt.versions(&names, release)?;
@@ -171,14 +176,14 @@ fn debs<'a>(archives: impl Iterator<Item = &'a Archive>, release: &str) -> Debs 
     // Each has lists of its own.
     each(
         &names.keys().map(|name| (*name).to_owned()).collect(),
-        |architecture| look_up(architecture, &names[architecture]).map_err(|error| error.why()),
+        |architecture| look_up(architecture, &names[architecture]),
     )
 }
 
-fn deb(archive: &Archive, debs: &Debs) -> Verdict {
+fn deb(archive: &Archive, debs: &DebianVersions) -> Verdict {
     let versions = match debs.get(apt::architecture_of(archive)) {
         Some(Ok(found)) => found.get(&archive.name).map_or(&[][..], Vec::as_slice),
-        Some(Err(why)) => return Verdict::Unreached(why.clone()),
+        Some(Err(error)) => return Verdict::Unreached(error.why()),
         None => &[],
     };
     match versions.iter().find(|found| found.file == archive.file) {
@@ -191,7 +196,7 @@ fn deb(archive: &Archive, debs: &Debs) -> Verdict {
 }
 
 /// The first URL that answers.
-fn by_url(archive: &Archive, client: &Client) -> Verdict {
+fn by_url(archive: &Archive, client: &HttpClient) -> Verdict {
     let mut last = Verdict::Vanished { newest: None };
     for url in &archive.urls {
         match size(archive, client.size(url), Some(SIZE_ONLY)) {
@@ -206,7 +211,7 @@ fn by_url(archive: &Archive, client: &Client) -> Verdict {
 }
 
 /// Trees, from what indexes have now.
-fn read_again(families: &[Named], nix: &Nix) -> Result<Vec<Checked>, PinError> {
+fn read_again(families: &[SystemFamily], nix: &Nix) -> Result<Vec<CheckedPin>, PinError> {
     let mut pinned: BTreeMap<String, Tree> = BTreeMap::new();
     let mut holders: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (system, family) in families {
@@ -224,7 +229,7 @@ fn read_again(families: &[Named], nix: &Nix) -> Result<Vec<Checked>, PinError> {
             Ok(built) => hashed(&tree.sha256, &built.sha256).unwrap_or(Verdict::Good(None)),
             Err(error) => Verdict::Unreached(error.why()),
         };
-        Checked {
+        CheckedPin {
             name: tree.name.clone(),
             families: holders.remove(&key).unwrap_or_default(),
             verdict,

@@ -54,6 +54,10 @@ impl World {
         self.environment.insert(name, value.into());
     }
 
+    pub fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }

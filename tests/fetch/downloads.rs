@@ -41,7 +41,7 @@ fn a_tarball_is_known_by_the_hash_of_its_tree() {
     let packed = index.path("files").join(name);
     let pack = || {
         let mut tar = Command::new("tar");
-        tar.arg("-czf").arg(&packed).arg("-C").arg(index.path(""));
+        tar.arg("-czf").arg(&packed).arg("-C").arg(index.root());
         let status = tar.arg("release-1.0").status().expect("tar on the PATH");
         assert!(status.success());
     };

@@ -32,7 +32,7 @@ impl Vendor {
     /// `families` are made of one archive each: its file name and content.
     fn new(families: &[(&str, &str, Vec<u8>)]) -> Self {
         let world = World::new();
-        copy_library(&world.path(""));
+        copy_library(world.root());
         copy(&fixture_path("all-backends"), &world.path("kernel"));
         run(world.command("generate").arg(world.path("kernel")));
         // Its own toolset cannot be had here.
@@ -57,8 +57,7 @@ impl Vendor {
 
     /// Builds the derivation of a Nix expression, which may use `kernel` (variants by name), `recipes` and `run`.
     fn build(&self, expression: &str) -> Output {
-        let root = self.world.path("");
-        let root = root.display();
+        let root = self.world.root().display();
         let expression = format!(
             r#"
             let
@@ -99,7 +98,7 @@ fn prepare() {
     let library = Utf8Path::new(env!("CARGO_MANIFEST_DIR"));
     let pins = fetch::place(&nix, library, SYSTEM, &families, &[]).expect("evaluated");
     let missing = fetch::missing(&nix, &pins).expect("a store");
-    if let Err(errors) = fetch::fetch(&nix, &missing, &fetch::Options::default()) {
+    if let Err(errors) = fetch::fetch(&nix, &missing, &fetch::FetchOptions::default()) {
         panic!("{errors:?}");
     }
 }

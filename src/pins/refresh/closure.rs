@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::super::error::IndexError;
 use super::super::tree::matches;
-use super::super::{Kind, pip};
+use super::super::{ArchiveKind, pip};
 use super::RefreshError;
-use super::index::{Index, Pages, Unanswered, each};
+use super::index::{IndexReader, Pages, Unanswered, each};
 use super::lookup::{files, specifiers};
-use super::spec::{Required, Want, Wanted};
+use super::spec::{RequiredWheels, WantedArchive, WantedVersion};
 use super::wheel::{self, normalized};
 use crate::pins::PinError;
 
@@ -29,20 +30,20 @@ type Demands = BTreeMap<String, Demand>;
 
 /// A wheel that a demand means.
 #[derive(Clone, Debug)]
-struct Chosen {
+struct ChosenWheel {
     version: String,
     url: String,
 }
 
 /// pip_requirements.py's question: which requirements apply on a system.
 #[derive(Serialize)]
-struct Question<'a> {
+struct MarkerQuestion<'a> {
     environment: BTreeMap<&'static str, String>,
-    wheels: Vec<Asked<'a>>,
+    wheels: Vec<AskedWheel<'a>>,
 }
 
 #[derive(Serialize)]
-struct Asked<'a> {
+struct AskedWheel<'a> {
     requires: &'a [String],
     extras: &'a BTreeSet<String>,
 }
@@ -59,7 +60,11 @@ struct Requirement {
 ///
 /// # Errors
 /// `RefreshError::Unresolved` where no wheel fits, `RefreshError::Unanswered`, those of pip.
-pub fn wheels(index: &Index, system: &str, required: &Required) -> Result<Vec<Want>, RefreshError> {
+pub fn wheels(
+    index: &IndexReader,
+    system: &str,
+    required: &RequiredWheels,
+) -> Result<Vec<WantedArchive>, RefreshError> {
     let unresolved = |why: String| RefreshError::Unresolved(vec![why]);
     let python = required.by.python.as_deref().unwrap_or("py3");
     let root = normalized(&required.by.name);
@@ -96,10 +101,10 @@ pub fn wheels(index: &Index, system: &str, required: &Required) -> Result<Vec<Wa
             return Err(unresolved(format!("{want}: {by} does not require it")));
         }
         let wants = chosen.into_iter().filter(|(name, _)| *name != root);
-        let wants = wants.map(|(name, chosen)| Want {
-            kind: Kind::Wheel,
+        let wants = wants.map(|(name, chosen)| WantedArchive {
+            kind: ArchiveKind::Wheel,
             name,
-            version: Wanted::Matching(format!("=={}", chosen.version)),
+            version: WantedVersion::Matching(format!("=={}", chosen.version)),
             python: required.by.python.clone(),
         });
         return Ok(wants.collect());
@@ -110,10 +115,10 @@ pub fn wheels(index: &Index, system: &str, required: &Required) -> Result<Vec<Wa
     )))
 }
 
-fn demand(want: &Want) -> Demand {
+fn demand(want: &WantedArchive) -> Demand {
     let specifiers = match &want.version {
-        Wanted::Matching(specifiers) => BTreeSet::from([specifiers.clone()]),
-        Wanted::Newest | Wanted::Toolkit(_) => BTreeSet::new(),
+        WantedVersion::Matching(specifiers) => BTreeSet::from([specifiers.clone()]),
+        WantedVersion::Newest | WantedVersion::Toolkit(_) => BTreeSet::new(),
     };
     Demand {
         specifiers,
@@ -122,11 +127,11 @@ fn demand(want: &Want) -> Demand {
 }
 
 /// Adds the pages of projects that are new.
-fn look_up(index: &Index, pages: &mut Pages, demands: &Demands) -> Result<(), RefreshError> {
+fn look_up(index: &IndexReader, pages: &mut Pages, demands: &Demands) -> Result<(), RefreshError> {
     let new = demands.keys().filter(|name| !pages.contains_key(*name));
     pages.extend(index.pages(&new.cloned().collect()));
     let failed = pages.values().filter_map(|page| match page {
-        Err(Unanswered::Failed(why)) => Some(why.clone()),
+        Err(Unanswered::Failed(error)) => Some(error.to_string()),
         _ => None,
     });
     let failed: Vec<String> = failed.collect();
@@ -140,10 +145,10 @@ fn look_up(index: &Index, pages: &mut Pages, demands: &Demands) -> Result<(), Re
 fn choose(
     pages: &Pages,
     demands: &Demands,
-    required: &Required,
+    required: &RequiredWheels,
     system: &str,
     python: &str,
-) -> Result<BTreeMap<String, Chosen>, RefreshError> {
+) -> Result<BTreeMap<String, ChosenWheel>, RefreshError> {
     let mut chosen = BTreeMap::new();
     let mut problems = Vec::new();
     for (name, asked) in demands {
@@ -157,14 +162,18 @@ fn choose(
         let wheel = specifiers(name, &asked).and_then(|parsed| {
             let parsed = (!parsed.is_empty()).then_some(&parsed);
             let wheel = wheel::newest(files(pages, name)?, parsed, system, python);
-            wheel.ok_or_else(|| format!("{name}{asked}: no wheel for {system}"))
+            wheel.ok_or_else(|| IndexError::NoWheel {
+                request: format!("{name}{asked}"),
+                kind: "wheel",
+                system: system.to_owned(),
+            })
         });
         match wheel {
             Ok(wheel) => {
                 let (version, url) = (wheel.version.to_string(), wheel.listed.url.clone());
-                chosen.insert(name.clone(), Chosen { version, url });
+                chosen.insert(name.clone(), ChosenWheel { version, url });
             }
-            Err(why) => problems.push(why),
+            Err(error) => problems.push(error.to_string()),
         }
     }
     match problems.is_empty() {
@@ -175,20 +184,23 @@ fn choose(
 
 /// Adds the requirements of wheels that are new, as they write them.
 fn read(
-    index: &Index,
+    index: &IndexReader,
     metadata: &mut BTreeMap<String, Vec<String>>,
-    chosen: &BTreeMap<String, Chosen>,
+    chosen: &BTreeMap<String, ChosenWheel>,
 ) -> Result<(), RefreshError> {
     let urls = chosen.values().map(|chosen| chosen.url.clone());
     let new = urls.filter(|url| !metadata.contains_key(url)).collect();
     for (url, members) in each(&new, |url| index.read(url, &["*.dist-info/METADATA"])) {
-        let failed = |why: String| {
-            let file = url.rsplit('/').next().unwrap_or_default();
-            RefreshError::Unanswered(vec![format!("{file}: {why}")])
-        };
-        let members = members.map_err(failed)?;
+        let file = url.rsplit('/').next().unwrap_or_default();
+        let failed = |error: IndexError| RefreshError::Unanswered(vec![error.to_string()]);
+        let members =
+            members.map_err(|error| RefreshError::Unanswered(vec![format!("{file}: {error}")]))?;
         let text = members.values().next();
-        let text = text.ok_or_else(|| failed("no METADATA in it".to_owned()))?;
+        let text = text.ok_or_else(|| {
+            failed(IndexError::NoMetadata {
+                file: file.to_owned(),
+            })
+        })?;
         // An empty line ends the headers.
         let headers = text.lines().take_while(|line| !line.is_empty());
         let requires = headers.filter_map(|line| line.strip_prefix("Requires-Dist:"));
@@ -203,18 +215,18 @@ fn applying(
     system: &str,
     python: &str,
     demands: &Demands,
-    chosen: &BTreeMap<String, Chosen>,
+    chosen: &BTreeMap<String, ChosenWheel>,
     metadata: &BTreeMap<String, Vec<String>>,
 ) -> Result<Vec<Requirement>, RefreshError> {
     // cp311: 3.11
     let digits = python.trim_start_matches(|c: char| !c.is_ascii_digit());
     let (major, minor) = digits.split_at(digits.len().min(1));
     let version = format!("{major}.{minor}");
-    let question = Question {
+    let question = MarkerQuestion {
         environment: pip::marker_environment(system, &version),
         wheels: chosen
             .iter()
-            .map(|(name, chosen)| Asked {
+            .map(|(name, chosen)| AskedWheel {
                 requires: &metadata[&chosen.url],
                 extras: &demands[name].extras,
             })

@@ -8,16 +8,16 @@ use super::super::{Archive, Family, Tree};
 
 /// One pin that is not what it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct PinChange {
     /// What it is called in both states.
     pub name: String,
-    pub old: Option<State>,
-    pub new: Option<State>,
+    pub old: Option<PinState>,
+    pub new: Option<PinState>,
 }
 
 /// What a pin says, for comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct PinState {
     /// Of a tree, that of its first source, if the tree is named after it.
     pub version: String,
     pub file: String,
@@ -26,7 +26,7 @@ pub struct State {
     take: String,
 }
 
-impl Change {
+impl PinChange {
     /// Whether a file kept its name and what is taken of it, but not its content. Files of an index do not change, so
     /// either the index or its publisher is to be asked.
     pub fn is_suspect(&self) -> bool {
@@ -40,13 +40,13 @@ impl Change {
 }
 
 /// All changes between two states of a family, in the order of the new one; what was removed comes last.
-pub fn changes(old: Option<&Family>, new: &Family) -> Vec<Change> {
-    let before: BTreeMap<String, State> = old.into_iter().flat_map(states).collect();
+pub fn changes(old: Option<&Family>, new: &Family) -> Vec<PinChange> {
+    let before: BTreeMap<String, PinState> = old.into_iter().flat_map(states).collect();
     let after = states(new);
-    let mut changes: Vec<Change> = after
+    let mut changes: Vec<PinChange> = after
         .iter()
         .filter(|(name, state)| before.get(name) != Some(state))
-        .map(|(name, state)| Change {
+        .map(|(name, state)| PinChange {
             name: name.clone(),
             old: before.get(name).cloned(),
             new: Some(state.clone()),
@@ -55,7 +55,7 @@ pub fn changes(old: Option<&Family>, new: &Family) -> Vec<Change> {
     let gone = before
         .into_iter()
         .filter(|(name, _)| !after.iter().any(|(other, _)| other == name));
-    changes.extend(gone.map(|(name, state)| Change {
+    changes.extend(gone.map(|(name, state)| PinChange {
         name,
         old: Some(state),
         new: None,
@@ -63,7 +63,7 @@ pub fn changes(old: Option<&Family>, new: &Family) -> Vec<Change> {
     changes
 }
 
-fn states(family: &Family) -> Vec<(String, State)> {
+fn states(family: &Family) -> Vec<(String, PinState)> {
     let archives = family.archives.iter();
     let archives = archives.map(|archive| (archive.name.clone(), archive_state(archive)));
     let trees = family.trees.iter().flat_map(|tree| {
@@ -76,8 +76,8 @@ fn states(family: &Family) -> Vec<(String, State)> {
     archives.chain(trees).collect()
 }
 
-fn archive_state(archive: &Archive) -> State {
-    State {
+fn archive_state(archive: &Archive) -> PinState {
+    PinState {
         version: archive.version.clone(),
         file: archive.file.clone(),
         sha256: archive.sha256.clone(),
@@ -85,14 +85,14 @@ fn archive_state(archive: &Archive) -> State {
     }
 }
 
-fn tree_state(tree: &Tree) -> State {
+fn tree_state(tree: &Tree) -> PinState {
     let files = tree
         .sources
         .iter()
         .map(|source| source.archive.file.as_str());
     let first = tree.sources.first();
     let version = first.map(|source| source.archive.version.clone());
-    State {
+    PinState {
         version: version
             .filter(|version| tree.name.contains(version))
             .unwrap_or_default(),
@@ -116,7 +116,7 @@ fn stem(tree: &Tree) -> String {
 }
 
 /// The changes as lines: `+` added, `-` removed, `~` changed.
-pub fn text(changes: &[Change]) -> String {
+pub fn text(changes: &[PinChange]) -> String {
     let mut text = String::new();
     for change in changes {
         let name = &change.name;
@@ -201,7 +201,7 @@ mod tests {
     fn a_file_that_kept_its_name_and_lost_its_hash_is_suspect() {
         let old = family("2.36-1", "libc6_2.36-1_amd64.deb", "aaaaaaaaaaaaaaaa");
         let new = family("2.36-1", "libc6_2.36-1_amd64.deb", "bbbbbbbbbbbbbbbb");
-        assert!(changes(Some(&old), &new).iter().all(Change::is_suspect));
+        assert!(changes(Some(&old), &new).iter().all(PinChange::is_suspect));
     }
 
     #[test]

@@ -9,37 +9,38 @@ use camino::Utf8Path;
 use zip::ZipArchive;
 
 use super::super::PinError;
-use super::super::http::Failure;
-use super::super::pip::Indexes;
-use super::super::ranges::{self, Remote};
-use super::super::simple::Listed;
+use super::super::error::IndexError;
+use super::super::http::HttpFailure;
+use super::super::pip::PipIndexes;
+use super::super::ranges::{self, RemoteFile};
+use super::super::simple::ListedFile;
 use super::super::tree::matches;
 
 /// Questions at a time. NB: more does not help one index and is unfriendly to it.
 const WORKERS: usize = 8;
 
 /// The files of projects by name; of a project that could not be looked up, why.
-pub type Pages = BTreeMap<String, Result<Vec<Listed>, Unanswered>>;
+pub type Pages = BTreeMap<String, Result<Vec<ListedFile>, Unanswered>>;
 
 /// Why there are no files of a project.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Unanswered {
     /// No index has the project.
     Missing,
     /// An index did not answer.
-    Failed(String),
+    Failed(IndexError),
 }
 
 /// The indexes that pip is configured with.
-pub struct Index {
-    indexes: Indexes,
+pub struct IndexReader {
+    indexes: PipIndexes,
     /// Parts of wheels that were read.
     parts: tempfile::TempDir,
     /// How many were read.
     asked: AtomicU64,
 }
 
-impl Index {
+impl IndexReader {
     /// # Errors
     /// Those of pip's configuration.
     pub fn open() -> Result<Self, PinError> {
@@ -49,7 +50,7 @@ impl Index {
             temporary.to_string_lossy().as_ref(),
         ))?;
         Ok(Self {
-            indexes: Indexes::of_pip()?,
+            indexes: PipIndexes::configured()?,
             parts,
             asked: AtomicU64::new(0),
         })
@@ -60,12 +61,12 @@ impl Index {
         each(projects, |project| match self.indexes.files(project) {
             Ok(Some(files)) => Ok(files),
             Ok(None) => Err(Unanswered::Missing),
-            Err(why) => Err(Unanswered::Failed(why)),
+            Err(error) => Err(Unanswered::Failed(error)),
         })
     }
 
     /// The bytes of some files, by URL.
-    pub fn sizes(&self, urls: &BTreeSet<String>) -> BTreeMap<String, Result<u64, Failure>> {
+    pub fn sizes(&self, urls: &BTreeSet<String>) -> BTreeMap<String, Result<u64, HttpFailure>> {
         each(urls, |url| self.size(url))
     }
 
@@ -73,14 +74,21 @@ impl Index {
     ///
     /// # Errors
     /// The server's.
-    pub fn size(&self, url: &str) -> Result<u64, Failure> {
+    pub fn size(&self, url: &str) -> Result<u64, HttpFailure> {
         self.indexes.client.size(url)
     }
 
-    /// The text of a wheel's members that match some patterns, by name; else why it cannot be read.
-    pub fn read(&self, url: &str, patterns: &[&str]) -> Result<BTreeMap<String, String>, String> {
+    /// The text of a wheel's members that match some patterns, by name.
+    ///
+    /// # Errors
+    /// `IndexError` for a wheel that cannot be read.
+    pub fn read(
+        &self,
+        url: &str,
+        patterns: &[&str],
+    ) -> Result<BTreeMap<String, String>, IndexError> {
         let wanted = |name: &str| patterns.iter().any(|pattern| matches(pattern, name));
-        let text = |error: zip::result::ZipError| error.to_string();
+        let text = |error: zip::result::ZipError| IndexError::Wheel(error.to_string());
         let mut wheel = ranges::open(self.remote(url)?, wanted).map_err(text)?;
         let mut found = BTreeMap::new();
         for index in 0..wheel.len() {
@@ -92,16 +100,19 @@ impl Index {
                 let mut member = String::new();
                 let mut reader = wheel.by_index(index).map_err(text)?;
                 std::io::Read::read_to_string(&mut reader, &mut member)
-                    .map_err(|error| error.to_string())?;
+                    .map_err(|error| IndexError::Wheel(error.to_string()))?;
                 found.insert(name, member);
             }
         }
         Ok(found)
     }
 
-    /// The bytes that a wheel's members that match some patterns take in it; else why it cannot be read.
-    pub fn measure(&self, url: &str, patterns: &[&str]) -> Result<u64, String> {
-        let text = |error: zip::result::ZipError| error.to_string();
+    /// The compressed size, in bytes, of a wheel's members that match some patterns.
+    ///
+    /// # Errors
+    /// `IndexError` for a wheel that cannot be read.
+    pub fn measure(&self, url: &str, patterns: &[&str]) -> Result<u64, IndexError> {
+        let text = |error: zip::result::ZipError| IndexError::Wheel(error.to_string());
         let wheel = ZipArchive::new(self.remote(url)?).map_err(text)?;
         let mut bytes = 0;
         for index in 0..wheel.len() {
@@ -114,13 +125,12 @@ impl Index {
         Ok(bytes)
     }
 
-    fn remote(&self, url: &str) -> Result<Remote<'_>, String> {
-        let size = self.size(url).map_err(Failure::why)?;
+    fn remote(&self, url: &str) -> Result<RemoteFile<'_>, IndexError> {
+        let size = self.size(url)?;
         // NB: parts of one name would be continued, also by a thread that reads the same file at the same time.
         let name = self.asked.fetch_add(1, Ordering::Relaxed).to_string();
-        let dir = Utf8Path::from_path(self.parts.path())
-            .ok_or("the folder for temporary files is not UTF-8")?;
-        Ok(Remote::new(
+        let dir = Utf8Path::from_path(self.parts.path()).ok_or(IndexError::TemporaryFolder)?;
+        Ok(RemoteFile::new(
             &self.indexes.client,
             url.to_owned(),
             size,

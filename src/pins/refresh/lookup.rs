@@ -7,50 +7,51 @@ use std::str::FromStr;
 use camino::Utf8PathBuf;
 use pep440_rs::VersionSpecifiers;
 
-use super::super::simple::Listed;
-use super::super::{Archive, Family, Kind, apt};
-use super::index::{Index, Pages, Unanswered};
-use super::spec::{CUDA_TOOLKIT, Recipe, Spec, Want, Wanted};
-use super::wheel::{self, Wheel};
+use super::super::error::IndexError;
+use super::super::simple::ListedFile;
+use super::super::{Archive, ArchiveKind, Family, apt};
+use super::index::{IndexReader, Pages, Unanswered};
+use super::spec::{CUDA_TOOLKIT, FamilyRecipe, FamilySpec, WantedArchive, WantedVersion};
+use super::wheel::{self, FoundWheel};
 use super::{RefreshError, metadata};
 
 /// One family of one system.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct FamilyTarget {
     pub system: String,
     pub family: String,
     /// Below the repository.
     pub path: Utf8PathBuf,
-    pub recipe: Recipe,
+    pub recipe: FamilyRecipe,
     /// Its file as it is: the text, and what it says.
     pub old: Option<(String, Family)>,
 }
 
 /// The archives of all wants, by system.
-pub type Found = BTreeMap<(String, Want), Archive>;
+pub type FoundArchives = BTreeMap<(String, WantedArchive), Archive>;
 
 /// What is asked, and what is known without asking.
-pub struct Lookup<'a> {
-    pub index: &'a Index,
-    pub spec: &'a Spec,
+pub struct ArchiveLookup<'a> {
+    pub index: &'a IndexReader,
+    pub spec: &'a FamilySpec,
     /// Pinned archives by file name and hash.
     pub known: BTreeMap<(String, String), Archive>,
 }
 
-impl Lookup<'_> {
+impl ArchiveLookup<'_> {
     /// Looks up every archive of some families.
     ///
     /// # Errors
     /// `RefreshError::Unresolved` with everything that no index has, `RefreshError::Unanswered`, apt's.
-    pub fn archives(&self, targets: &[Target]) -> Result<Found, RefreshError> {
-        let wants: BTreeSet<(String, Want)> = targets
+    pub fn archives(&self, targets: &[FamilyTarget]) -> Result<FoundArchives, RefreshError> {
+        let wants: BTreeSet<(String, WantedArchive)> = targets
             .iter()
             .flat_map(|target| {
                 let wants = target.recipe.wants().cloned();
                 wants.map(|want| (target.system.clone(), want))
             })
             .collect();
-        let mut found = Found::new();
+        let mut found = FoundArchives::new();
         let mut problems = Vec::new();
         self.wheels(&wants, &mut found, &mut problems)?;
         self.debs(&wants, &mut found, &mut problems)?;
@@ -63,16 +64,16 @@ impl Lookup<'_> {
 
     fn wheels(
         &self,
-        wants: &BTreeSet<(String, Want)>,
-        found: &mut Found,
+        wants: &BTreeSet<(String, WantedArchive)>,
+        found: &mut FoundArchives,
         problems: &mut Vec<String>,
     ) -> Result<(), RefreshError> {
         let wheels = wants.iter().filter(|(_, want)| want.kind.is_of_python());
-        let wheels: Vec<&(String, Want)> = wheels.collect();
+        let wheels: Vec<&(String, WantedArchive)> = wheels.collect();
         let toolkits: BTreeSet<&str> = wheels
             .iter()
             .filter_map(|(_, want)| match &want.version {
-                Wanted::Toolkit(release) => Some(release.as_str()),
+                WantedVersion::Toolkit(release) => Some(release.as_str()),
                 _ => None,
             })
             .collect();
@@ -94,20 +95,20 @@ impl Lookup<'_> {
                 Ok(requirements) => {
                     pins.insert(release, requirements);
                 }
-                Err(why) => problems.push(why),
+                Err(error) => problems.push(error.to_string()),
             }
         }
 
         let mut chosen = Vec::new();
         for (system, want) in wheels {
             // The absence of a toolkit is a problem already.
-            if matches!(&want.version, Wanted::Toolkit(release) if !pins.contains_key(release.as_str()))
+            if matches!(&want.version, WantedVersion::Toolkit(release) if !pins.contains_key(release.as_str()))
             {
                 continue;
             }
             match self.wheel(&pages, &pins, system, want) {
                 Ok(wheel) => chosen.push(((system.clone(), want.clone()), wheel)),
-                Err(why) => problems.push(why),
+                Err(error) => problems.push(error.to_string()),
             }
         }
         self.sized(chosen, found, problems)
@@ -117,7 +118,7 @@ impl Lookup<'_> {
     fn pages(&self, projects: &BTreeSet<String>) -> Result<Pages, RefreshError> {
         let pages = self.index.pages(projects);
         let failed = pages.values().filter_map(|page| match page {
-            Err(Unanswered::Failed(why)) => Some(why.clone()),
+            Err(Unanswered::Failed(error)) => Some(error.to_string()),
             _ => None,
         });
         let failed: Vec<String> = failed.collect();
@@ -129,18 +130,27 @@ impl Lookup<'_> {
     }
 
     /// The versions that a release of cuda-toolkit pins, by project.
-    fn toolkit(&self, pages: &Pages, release: &str) -> Result<BTreeMap<String, String>, String> {
+    fn toolkit(
+        &self,
+        pages: &Pages,
+        release: &str,
+    ) -> Result<BTreeMap<String, String>, IndexError> {
         let specifiers = specifiers(CUDA_TOOLKIT, &format!("=={release}"))?;
         // It is of any system and Python.
         let wheel = wheel::newest(files(pages, CUDA_TOOLKIT)?, Some(&specifiers), "", "py3");
-        let wheel = wheel.ok_or_else(|| format!("{CUDA_TOOLKIT} {release}: no such release"))?;
+        let wheel = wheel.ok_or_else(|| IndexError::NoRelease {
+            project: CUDA_TOOLKIT,
+            release: release.to_owned(),
+        })?;
         let members = self
             .index
             .read(&wheel.listed.url, &["*.dist-info/METADATA"])?;
         let metadata = members.values().next();
         metadata
             .map(|text| metadata::requirements(text))
-            .ok_or_else(|| format!("{}: no METADATA in it", wheel.listed.file))
+            .ok_or_else(|| IndexError::NoMetadata {
+                file: wheel.listed.file.clone(),
+            })
     }
 
     /// The file that a want means.
@@ -149,20 +159,23 @@ impl Lookup<'_> {
         pages: &'p Pages,
         pins: &BTreeMap<&str, BTreeMap<String, String>>,
         system: &str,
-        want: &Want,
-    ) -> Result<Wheel<'p>, String> {
+        want: &WantedArchive,
+    ) -> Result<FoundWheel<'p>, IndexError> {
         let name = wheel::normalized(&want.name);
         let asked = match &want.version {
-            Wanted::Newest => None,
-            Wanted::Matching(asked) => Some(asked),
-            Wanted::Toolkit(release) => {
+            WantedVersion::Newest => None,
+            WantedVersion::Matching(asked) => Some(asked),
+            WantedVersion::Toolkit(release) => {
                 let pinned = pins.get(release.as_str()).and_then(|pins| pins.get(&name));
-                Some(pinned.ok_or_else(|| format!("{CUDA_TOOLKIT} {release} pins no {name}"))?)
+                Some(pinned.ok_or_else(|| IndexError::NotPinned {
+                    by: format!("{CUDA_TOOLKIT} {release}"),
+                    project: name.clone(),
+                })?)
             }
         };
         let parsed = asked.map(|asked| specifiers(&name, asked)).transpose()?;
         let files = files(pages, &name)?;
-        let (found, kind) = if want.kind == Kind::Sdist {
+        let (found, kind) = if want.kind == ArchiveKind::Sdist {
             (wheel::newest_sdist(files, parsed.as_ref()), "sdist")
         } else {
             let python = want.python.as_deref().unwrap_or("py3");
@@ -173,15 +186,19 @@ impl Lookup<'_> {
         };
         found.ok_or_else(|| {
             let asked = asked.map(String::as_str).unwrap_or_default();
-            format!("{name}{asked}: no {kind} for {system}")
+            IndexError::NoWheel {
+                request: format!("{name}{asked}"),
+                kind,
+                system: system.to_owned(),
+            }
         })
     }
 
     /// Adds chosen wheels to what was found; asks for the size of those that are not pinned yet.
     fn sized(
         &self,
-        chosen: Vec<((String, Want), Wheel<'_>)>,
-        found: &mut Found,
+        chosen: Vec<((String, WantedArchive), FoundWheel<'_>)>,
+        found: &mut FoundArchives,
         problems: &mut Vec<String>,
     ) -> Result<(), RefreshError> {
         let mut hashed = Vec::new();
@@ -202,8 +219,7 @@ impl Lookup<'_> {
         let mut sizes = BTreeMap::new();
         for (url, answer) in self.index.sizes(&urls) {
             let file = url.rsplit('/').next().unwrap_or_default();
-            let failed =
-                |failure: super::super::http::Failure| format!("{file}: {}", failure.why());
+            let failed = |failure: super::super::http::HttpFailure| format!("{file}: {failure}");
             let size = answer.map_err(|failure| RefreshError::Unanswered(vec![failed(failure)]))?;
             sizes.insert(url, size);
         }
@@ -224,12 +240,15 @@ impl Lookup<'_> {
 
     fn debs(
         &self,
-        wants: &BTreeSet<(String, Want)>,
-        found: &mut Found,
+        wants: &BTreeSet<(String, WantedArchive)>,
+        found: &mut FoundArchives,
         problems: &mut Vec<String>,
     ) -> Result<(), RefreshError> {
-        let mut by_system: BTreeMap<&String, Vec<&Want>> = BTreeMap::new();
-        for (system, want) in wants.iter().filter(|(_, want)| want.kind == Kind::Deb) {
+        let mut by_system: BTreeMap<&String, Vec<&WantedArchive>> = BTreeMap::new();
+        for (system, want) in wants
+            .iter()
+            .filter(|(_, want)| want.kind == ArchiveKind::Deb)
+        {
             by_system.entry(system).or_default().push(want);
         }
         for (system, wants) in by_system {
@@ -241,7 +260,7 @@ impl Lookup<'_> {
                 "looking up {} Debian packages of {architecture}",
                 wants.len()
             );
-            let apt = apt::Apt::of(architecture)?;
+            let apt = apt::Apt::for_architecture(architecture)?;
             // Another source than Debian's may fail; if it matters, something is missing below.
             let updated = apt.update();
             let names: Vec<&str> = wants.iter().map(|want| want.name.as_str()).collect();
@@ -268,17 +287,21 @@ impl Lookup<'_> {
 }
 
 /// The files of a project, or why there are none.
-pub fn files<'a>(pages: &'a Pages, project: &str) -> Result<&'a [Listed], String> {
+pub fn files<'a>(pages: &'a Pages, project: &str) -> Result<&'a [ListedFile], IndexError> {
     match pages.get(project) {
         Some(Ok(files)) => Ok(files),
-        Some(Err(Unanswered::Missing)) | None => {
-            Err(format!("{project}: no index has this project"))
-        }
-        Some(Err(Unanswered::Failed(why))) => Err(why.clone()),
+        Some(Err(Unanswered::Missing)) | None => Err(IndexError::NoProject {
+            project: project.to_owned(),
+        }),
+        Some(Err(Unanswered::Failed(error))) => Err(error.clone()),
     }
 }
 
 /// Version specifiers (PEP 440) of a project.
-pub fn specifiers(project: &str, text: &str) -> Result<VersionSpecifiers, String> {
-    VersionSpecifiers::from_str(text).map_err(|error| format!("{project}{text}: {error}"))
+pub fn specifiers(project: &str, text: &str) -> Result<VersionSpecifiers, IndexError> {
+    VersionSpecifiers::from_str(text).map_err(|error| IndexError::Specifiers {
+        project: project.to_owned(),
+        specifiers: text.to_owned(),
+        why: error.to_string(),
+    })
 }

@@ -6,10 +6,11 @@ use std::str::FromStr;
 
 use pep440_rs::VersionSpecifiers;
 
+use super::super::error::IndexError;
 use super::wheel::normalized;
 use crate::matrix::CxxAbi;
 
-/// Members of a torch wheel that `Torch` is read from, as patterns.
+/// Members of a torch wheel that `TorchWheel` is read from, as patterns.
 pub const TORCH_MEMBERS: [&str; 4] = [
     "torch/version.py",
     "torch-*.dist-info/METADATA",
@@ -19,7 +20,7 @@ pub const TORCH_MEMBERS: [&str; 4] = [
 
 /// What a torch wheel says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Torch {
+pub struct TorchWheel {
     /// Major and minor of the CUDA it was built with, if any.
     pub cuda: Option<String>,
     /// The release of cuda-toolkit that it runs with, if it says so.
@@ -35,15 +36,17 @@ pub struct Torch {
     pub cuda_defines: BTreeSet<String>,
 }
 
-impl Torch {
+impl TorchWheel {
     /// Reads the members that `TORCH_MEMBERS` names; else says what is not in them.
-    pub fn read(members: &BTreeMap<String, String>) -> Result<Self, String> {
+    pub fn read(members: &BTreeMap<String, String>) -> Result<Self, IndexError> {
         let member = |end: &str| {
             let mut found = members.iter().filter(|(name, _)| name.ends_with(end));
             found
                 .next()
                 .map(|(_, text)| text.as_str())
-                .ok_or_else(|| format!("no {end} in it"))
+                .ok_or_else(|| IndexError::NoMember {
+                    member: end.to_owned(),
+                })
         };
         let config = member("TorchConfig.cmake")?;
         let targets = member("Caffe2Targets.cmake")?;
@@ -64,9 +67,12 @@ impl Torch {
                 .into_iter()
                 .filter_map(standard)
                 .max()
-                .ok_or("TorchConfig.cmake names no C++ standard")?,
-            defines: definitions(targets, "torch_cpu")
-                .ok_or("Caffe2Targets.cmake has no definitions of torch_cpu")?,
+                .ok_or(IndexError::UnknownFacts(
+                    "TorchConfig.cmake names no C++ standard",
+                ))?,
+            defines: definitions(targets, "torch_cpu").ok_or(IndexError::UnknownFacts(
+                "Caffe2Targets.cmake has no definitions of torch_cpu",
+            ))?,
             cuda_defines: definitions(targets, "torch_cuda").unwrap_or_default(),
         })
     }
@@ -177,7 +183,7 @@ INTERFACE_COMPILE_DEFINITIONS \"other\"\n)\n";
 
     #[test]
     fn a_torch_wheel_tells_what_compiles_against_it() {
-        let torch = Torch::read(&members("'13.0'")).expect("all members");
+        let torch = TorchWheel::read(&members("'13.0'")).expect("all members");
         assert_eq!(torch.cuda.as_deref(), Some("13.0"));
         assert_eq!(torch.toolkit.as_deref(), Some("13.0.3"));
         assert_eq!((torch.cudart, torch.cxx_abi), (None, CxxAbi::Cxx11));
@@ -188,7 +194,9 @@ INTERFACE_COMPILE_DEFINITIONS \"other\"\n)\n";
         );
         assert!(torch.cuda_defines.is_empty());
         assert_eq!(
-            Torch::read(&members("None")).expect("all members").cuda,
+            TorchWheel::read(&members("None"))
+                .expect("all members")
+                .cuda,
             None
         );
     }
@@ -204,7 +212,7 @@ INTERFACE_COMPILE_DEFINITIONS \"other\"\n)\n";
         let config = "torch/share/cmake/Torch/TorchConfig.cmake";
         let flags = "  set(TORCH_CXX_FLAGS \"-D_GLIBCXX_USE_CXX11_ABI=0\")\n";
         older.get_mut(config).expect("the file").push_str(flags);
-        let torch = Torch::read(&older).expect("all members");
+        let torch = TorchWheel::read(&older).expect("all members");
         let cudart = ("nvidia-cuda-runtime-cu12".to_owned(), "12.4.127".to_owned());
         assert_eq!(torch.cudart, Some(cudart));
         assert_eq!(torch.toolkit, None);
@@ -216,7 +224,7 @@ INTERFACE_COMPILE_DEFINITIONS \"other\"\n)\n";
         let mut without = members("None");
         without.remove("torch/version.py");
         assert_eq!(
-            Torch::read(&without),
+            TorchWheel::read(&without).map_err(|error| error.to_string()),
             Err("no torch/version.py in it".to_owned())
         );
     }

@@ -18,13 +18,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8PathBuf;
 
-pub use self::diff::Change;
+pub use self::diff::PinChange;
 pub use self::error::RefreshError;
-use self::index::Index;
-use self::lookup::{Lookup, Target};
+use self::index::IndexReader;
+use self::lookup::{ArchiveLookup, FamilyTarget};
 pub use self::repository::Repository;
-use self::rows::Release;
-use self::spec::{Spec, Want};
+use self::rows::TorchRelease;
+use self::spec::{FamilySpec, WantedArchive};
 use super::{Archive, Family};
 use crate::matrix::{Profile, Table};
 use crate::nix::Nix;
@@ -32,7 +32,7 @@ use crate::problem::suggest::nearest;
 
 /// What is to be looked up.
 #[derive(Clone, Debug, Default)]
-pub struct Request {
+pub struct RefreshRequest {
     /// Families by name; none: all.
     pub families: Vec<String>,
     /// A torch release to add rows, facts and families of.
@@ -45,30 +45,33 @@ pub struct Request {
 
 /// A file of the repository that is not what it should be.
 #[derive(Clone, Debug)]
-pub struct Update {
+pub struct FileUpdate {
     /// Below the repository.
     pub path: Utf8PathBuf,
     /// Nothing for a new file.
     pub old: Option<String>,
     pub new: String,
     /// For a file of pins: those that changed. Empty for files that people write.
-    pub changes: Vec<Change>,
+    pub changes: Vec<PinChange>,
 }
 
 /// Looks up a request and returns the files that would change, those that people write first.
 ///
 /// # Errors
 /// `RefreshError`; no hash of a file that kept its name is changed unless the request accepts it.
-pub fn refresh(repository: &Repository, request: &Request) -> Result<Vec<Update>, RefreshError> {
+pub fn refresh(
+    repository: &Repository,
+    request: &RefreshRequest,
+) -> Result<Vec<FileUpdate>, RefreshError> {
     let nix = Nix::find().map_err(super::PinError::from)?;
-    let index = Index::open()?;
+    let index = IndexReader::open()?;
     let old_spec = repository.required(spec::PATH)?;
     let old_table = repository.required(rows::PATH)?;
     let (mut new_spec, mut new_table) = (old_spec.clone(), old_table.clone());
 
     let mut added = BTreeSet::new();
     if let Some(version) = &request.torch {
-        let release = release(&index, &Spec::parse(&old_spec)?, version)?;
+        let release = release(&index, &FamilySpec::parse(&old_spec)?, version)?;
         new_spec = rows::add_toolkits(&old_spec, &release)?;
         new_table = rows::add(&old_table, &release)?;
         let computes = release.toolkits();
@@ -77,7 +80,7 @@ pub fn refresh(repository: &Repository, request: &Request) -> Result<Vec<Update>
             added.extend([format!("cuda-{compute}"), format!("cuda-{compute}-headers")]);
         }
     }
-    let spec = Spec::parse(&new_spec)?;
+    let spec = FamilySpec::parse(&new_spec)?;
     let table: Table =
         toml::from_str(&new_table).map_err(|error| RefreshError::spec(rows::PATH, error))?;
     let mut targets = targets(repository, &spec, &table, request, &added)?;
@@ -95,7 +98,7 @@ pub fn refresh(repository: &Repository, request: &Request) -> Result<Vec<Update>
         (rows::PATH, old_table, new_table),
     ] {
         if old != new {
-            updates.push(Update {
+            updates.push(FileUpdate {
                 path: path.into(),
                 old: Some(old),
                 new,
@@ -108,7 +111,7 @@ pub fn refresh(repository: &Repository, request: &Request) -> Result<Vec<Update>
         .filter_map(|target| target.old.clone())
         .map(|(_, family)| family)
         .collect();
-    let lookup = Lookup {
+    let lookup = ArchiveLookup {
         index: &index,
         spec: &spec,
         known: known(&locks),
@@ -117,7 +120,8 @@ pub fn refresh(repository: &Repository, request: &Request) -> Result<Vec<Update>
     let trees = trees::trees(&nix, &index, &targets, &found)?;
     for (target, trees) in targets.into_iter().zip(trees) {
         let archives = target.recipe.archives.iter();
-        let archive = |want: &Want| found.get(&(target.system.clone(), want.clone())).cloned();
+        let archive =
+            |want: &WantedArchive| found.get(&(target.system.clone(), want.clone())).cloned();
         let new = Family {
             archives: archives.filter_map(archive).collect(),
             family: target.family,
@@ -128,7 +132,7 @@ pub fn refresh(repository: &Repository, request: &Request) -> Result<Vec<Update>
         let text = file_text(&new);
         let (old_text, old) = target.old.unzip();
         if old_text.as_deref() != Some(&text) {
-            updates.push(Update {
+            updates.push(FileUpdate {
                 path: target.path,
                 changes: diff::changes(old.as_ref(), &new),
                 old: old_text,
@@ -154,36 +158,42 @@ fn known(families: &[Family]) -> BTreeMap<(String, String), Archive> {
 }
 
 /// What the wheels of a torch release say.
-fn release(index: &Index, spec: &Spec, version: &str) -> Result<Release, RefreshError> {
-    let fail = |why: String| {
+fn release(
+    index: &IndexReader,
+    spec: &FamilySpec,
+    version: &str,
+) -> Result<TorchRelease, RefreshError> {
+    let fail = |why: &dyn std::fmt::Display| {
         RefreshError::Torch {
         release: version.to_owned(),
-        why,
+        why: why.to_string(),
         help: "releases are named in full, for example 2.11.0; see what pip's index has with `pip index versions torch`"
             .to_owned(),
     }
     };
     let pages = index.pages(&["torch".to_owned()].into());
-    let files = lookup::files(&pages, "torch").map_err(fail)?;
-    let specifiers = lookup::specifiers("torch", &format!("=={version}")).map_err(fail)?;
+    let files = lookup::files(&pages, "torch").map_err(|error| fail(&error))?;
+    let specifiers =
+        lookup::specifiers("torch", &format!("=={version}")).map_err(|error| fail(&error))?;
     let mut wheels = Vec::new();
     let (systems, python) = spec.torch()?;
     for system in systems {
         let wheel = wheel::newest(files, Some(&specifiers), system, python);
         let wheel = wheel.ok_or_else(|| {
-            fail(format!(
+            fail(&format_args!(
                 "no index has a wheel of it for {system} and {python}"
             ))
         })?;
         let members = index.read(&wheel.listed.url, &metadata::TORCH_MEMBERS);
-        let torch = members.and_then(|members| metadata::Torch::read(&members));
-        let mut torch = torch.map_err(|why| fail(format!("{}: {why}", wheel.listed.file)))?;
+        let torch = members.and_then(|members| metadata::TorchWheel::read(&members));
+        let mut torch =
+            torch.map_err(|error| fail(&format_args!("{}: {error}", wheel.listed.file)))?;
         if let (Some(cuda), None, Some(runtime)) = (&torch.cuda, &torch.toolkit, &torch.cudart) {
             torch.toolkit = toolkit::with_runtime(index, cuda, runtime)?;
         }
         wheels.push((system.clone(), torch));
     }
-    Ok(Release {
+    Ok(TorchRelease {
         version: version.to_owned(),
         wheels,
     })
@@ -192,11 +202,11 @@ fn release(index: &Index, spec: &Spec, version: &str) -> Result<Release, Refresh
 /// The families to look up: those that are asked for, else all that the spec names or that rows need.
 fn targets(
     repository: &Repository,
-    spec: &Spec,
+    spec: &FamilySpec,
     table: &Table,
-    request: &Request,
+    request: &RefreshRequest,
     added: &BTreeSet<String>,
-) -> Result<Vec<Target>, RefreshError> {
+) -> Result<Vec<FamilyTarget>, RefreshError> {
     // Rows of vendors have toolkits of the indexes.
     let of_rows = table.rows.iter().flat_map(|row| {
         let families = row.families().into_iter();
@@ -231,7 +241,7 @@ fn targets(
             .as_ref()
             .is_none_or(|wanted| wanted == &system);
         if of_system && (asked || for_torch) {
-            targets.push(Target {
+            targets.push(FamilyTarget {
                 system,
                 family,
                 path,
@@ -260,7 +270,7 @@ pub fn unknown_family(name: &str, known: &BTreeSet<&str>) -> RefreshError {
 }
 
 /// Refuses new content under an old name, all of it at once.
-fn refuse_suspects(updates: &[Update], accept: &[String]) -> Result<(), RefreshError> {
+fn refuse_suspects(updates: &[FileUpdate], accept: &[String]) -> Result<(), RefreshError> {
     let mut suspects = Vec::new();
     for update in updates {
         for change in update.changes.iter().filter(|change| change.is_suspect()) {
@@ -294,6 +304,6 @@ fn file_text(family: &Family) -> String {
 }
 
 /// The changes of a file of pins, a line each.
-pub fn text_of(changes: &[Change]) -> String {
+pub fn changes_text(changes: &[PinChange]) -> String {
     diff::text(changes)
 }

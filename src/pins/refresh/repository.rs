@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::super::Family;
-use super::spec::{self, Spec};
-use super::{RefreshError, Update, rows};
+use super::spec::{self, FamilySpec};
+use super::{FileUpdate, RefreshError, rows};
 use crate::matrix::Table;
 
 /// A checkout of kernel-builder, whose files are read and compared.
@@ -91,15 +91,15 @@ impl Repository {
     ///
     /// # Errors
     /// Those of its file.
-    pub fn spec(&self) -> Result<Spec, RefreshError> {
-        Spec::parse(&self.required(spec::PATH)?)
+    pub fn spec(&self) -> Result<FamilySpec, RefreshError> {
+        FamilySpec::parse(&self.required(spec::PATH)?)
     }
 
     /// Writes a file, whole or not at all.
     ///
     /// # Errors
     /// Those of the file system.
-    pub fn write(&self, update: &Update) -> Result<(), RefreshError> {
+    pub fn write(&self, update: &FileUpdate) -> Result<(), RefreshError> {
         let path = self.root.join(&update.path);
         let write = || {
             let dir = path.parent().unwrap_or(&self.root);

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use toml_edit::{Array, Decor, DocumentMut, InlineTable, Item, Table, Value};
 
-use super::metadata::Torch;
+use super::metadata::TorchWheel;
 use super::{RefreshError, spec};
 use crate::matrix::CxxAbi;
 use crate::version::Version;
@@ -16,13 +16,13 @@ pub const PATH: &str = "src/matrix/toolchains.toml";
 
 /// A torch release as its wheels describe it, by system.
 #[derive(Clone, Debug)]
-pub struct Release {
+pub struct TorchRelease {
     pub version: String,
     /// By system, in the order that rows of a new system get.
-    pub wheels: Vec<(String, Torch)>,
+    pub wheels: Vec<(String, TorchWheel)>,
 }
 
-impl Release {
+impl TorchRelease {
     /// The CUDA toolkits that its wheels were built with, and the release of cuda-toolkit that each runs with.
     pub fn toolkits(&self) -> BTreeMap<&str, Option<&str>> {
         self.torches()
@@ -30,7 +30,7 @@ impl Release {
             .collect()
     }
 
-    fn torches(&self) -> impl Iterator<Item = &Torch> {
+    fn torches(&self) -> impl Iterator<Item = &TorchWheel> {
         self.wheels.iter().map(|(_, torch)| torch)
     }
 
@@ -61,11 +61,11 @@ impl Release {
     }
 
     /// The rows that its wheels stand for.
-    fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<RegistryRow> {
         let mut rows = Vec::new();
         for (system, torch) in &self.wheels {
             let mut add = |backend: &str, compute: Option<&String>| {
-                rows.push(Row {
+                rows.push(RegistryRow {
                     torch: self.version.clone(),
                     cxx_abi: torch.cxx_abi,
                     backend: backend.to_owned(),
@@ -88,7 +88,7 @@ impl Release {
 
 /// The keys of a row that say which one it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Row {
+struct RegistryRow {
     torch: String,
     cxx_abi: CxxAbi,
     backend: String,
@@ -96,9 +96,9 @@ struct Row {
     system: String,
 }
 
-impl Row {
+impl RegistryRow {
     /// A torch row of the registry profile; nothing for others.
-    fn of(value: &Value) -> Option<Self> {
+    fn read(value: &Value) -> Option<Self> {
         let table = value.as_inline_table()?;
         let text = |key: &str| Some(table.get(key)?.as_str()?.to_owned());
         (text("profile")? == "registry").then_some(())?;
@@ -152,7 +152,7 @@ impl Row {
 /// # Errors
 /// `RefreshError::Spec` for a text that is no such table, `RefreshError::Torch` for rows or facts that say otherwise
 /// than the wheels.
-pub fn add(text: &str, release: &Release) -> Result<String, RefreshError> {
+pub fn add(text: &str, release: &TorchRelease) -> Result<String, RefreshError> {
     let mut document: DocumentMut = text
         .parse()
         .map_err(|error| RefreshError::spec(PATH, error))?;
@@ -171,21 +171,21 @@ fn is_bundled(row: &Value) -> bool {
     bundle.and_then(Value::as_bool) == Some(true)
 }
 
-fn add_row(rows: &mut Array, row: &Row) -> Result<(), RefreshError> {
-    let present: Vec<(usize, Row)> = rows
+fn add_row(rows: &mut Array, row: &RegistryRow) -> Result<(), RefreshError> {
+    let present: Vec<(usize, RegistryRow)> = rows
         .iter()
         .enumerate()
-        .filter_map(|(index, value)| Some((index, Row::of(value)?)))
+        .filter_map(|(index, value)| Some((index, RegistryRow::read(value)?)))
         .collect();
     if present.iter().any(|(_, other)| other == row) {
         return Ok(());
     }
-    let same = |other: &Row| {
-        let key = |row: &Row| (row.torch.clone(), row.backend.clone(), row.system.clone());
+    let same = |other: &RegistryRow| {
+        let key = |row: &RegistryRow| (row.torch.clone(), row.backend.clone(), row.system.clone());
         key(other) == key(row) && other.cxx_abi == row.cxx_abi
     };
     if let Some((_, other)) = present.iter().find(|(_, other)| same(other)) {
-        let compute = |row: &Row| row.compute.clone().unwrap_or_default();
+        let compute = |row: &RegistryRow| row.compute.clone().unwrap_or_default();
         return Err(RefreshError::Torch {
             release: row.torch.clone(),
             why: format!(
@@ -213,7 +213,7 @@ fn add_row(rows: &mut Array, row: &Row) -> Result<(), RefreshError> {
     // A release that is older than all that are bundled has gone out of use.
     let bundled = rows.iter().filter(|value| is_bundled(value));
     let of_system = bundled
-        .filter_map(Row::of)
+        .filter_map(RegistryRow::read)
         .filter(|other| other.system == row.system);
     let oldest = of_system.filter_map(|other| other.release()).min();
     let bundle = oldest.is_none() || oldest <= row.release();
@@ -221,7 +221,7 @@ fn add_row(rows: &mut Array, row: &Row) -> Result<(), RefreshError> {
     Ok(())
 }
 
-fn add_facts(document: &mut DocumentMut, release: &Release) -> Result<(), RefreshError> {
+fn add_facts(document: &mut DocumentMut, release: &TorchRelease) -> Result<(), RefreshError> {
     let (cxx, defines, cuda_defines) = release.facts()?;
     let key: Vec<&str> = release.version.split('.').take(2).collect();
     let key = key.join(".");
@@ -283,7 +283,7 @@ fn insert_sorted(tables: &mut Table, key: &str, mut table: Table) {
 ///
 /// # Errors
 /// `RefreshError::Spec` for a text without the table, `RefreshError::Torch` when its wheels do not say which toolkit.
-pub fn add_toolkits(text: &str, release: &Release) -> Result<String, RefreshError> {
+pub fn add_toolkits(text: &str, release: &TorchRelease) -> Result<String, RefreshError> {
     let mut document: DocumentMut = text
         .parse()
         .map_err(|error| RefreshError::spec(spec::PATH, error))?;
@@ -332,8 +332,8 @@ cuda-defines = []
 GLIBC = "2.28"
 "#;
 
-    fn torch(cuda: Option<&str>) -> Torch {
-        Torch {
+    fn torch(cuda: Option<&str>) -> TorchWheel {
+        TorchWheel {
             cuda: cuda.map(str::to_owned),
             toolkit: cuda.map(|cuda| format!("{cuda}.1")),
             cudart: None,
@@ -344,8 +344,8 @@ GLIBC = "2.28"
         }
     }
 
-    fn release(version: &str) -> Release {
-        Release {
+    fn release(version: &str) -> TorchRelease {
+        TorchRelease {
             version: version.to_owned(),
             wheels: [
                 ("x86_64-linux".to_owned(), torch(Some("13.0"))),

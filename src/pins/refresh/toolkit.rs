@@ -6,7 +6,8 @@ use std::str::FromStr;
 
 use pep440_rs::{Version, VersionSpecifiers};
 
-use super::index::Index;
+use super::super::error::IndexError;
+use super::index::IndexReader;
 use super::spec::CUDA_TOOLKIT;
 use super::{RefreshError, lookup, metadata, wheel};
 
@@ -16,12 +17,12 @@ use super::{RefreshError, lookup, metadata, wheel};
 /// # Errors
 /// `RefreshError::Unanswered` with what could not be read.
 pub fn with_runtime(
-    index: &Index,
+    index: &IndexReader,
     cuda: &str,
     runtime: &(String, String),
 ) -> Result<Option<String>, RefreshError> {
     let (project, version) = runtime;
-    let unanswered = |why: String| RefreshError::Unanswered(vec![why]);
+    let unanswered = |error: IndexError| RefreshError::Unanswered(vec![error.to_string()]);
     let Ok(version) = Version::from_str(version) else {
         return Ok(None);
     };

@@ -5,18 +5,19 @@ use std::collections::BTreeMap;
 use camino::Utf8Path;
 use indicatif::ProgressBar;
 
+use super::super::error::IndexError;
 use super::super::fetch::{empty, remove_parts};
-use super::super::run::Run;
-use super::super::{Kind, PinError, Source, Tree, tree};
+use super::super::run::FetchRun;
+use super::super::{ArchiveKind, PinError, Tree, TreeSource, tree};
 use super::RefreshError;
-use super::index::{Index, each};
-use super::lookup::{Found, Target, files};
+use super::index::{IndexReader, each};
+use super::lookup::{FamilyTarget, FoundArchives, files};
 use super::spec::TreeRecipe;
 use crate::nix::Nix;
 
 /// What a tree turned out to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Built {
+pub struct BuiltTree {
     /// Of Nix's archive format, lower-case hex.
     pub sha256: String,
     /// Bytes of its files.
@@ -29,9 +30,9 @@ pub struct Built {
 /// Those of downloads, of archives and of Nix.
 pub fn trees(
     nix: &Nix,
-    index: &Index,
-    targets: &[Target],
-    found: &Found,
+    index: &IndexReader,
+    targets: &[FamilyTarget],
+    found: &FoundArchives,
 ) -> Result<Vec<Vec<Tree>>, RefreshError> {
     let mut trees: Vec<Vec<Tree>> = Vec::new();
     let mut missing = BTreeMap::new();
@@ -60,7 +61,7 @@ pub fn trees(
             if let (Some(built), Some(download)) = (read.remove(&key), downloads.get(&key)) {
                 let download = download
                     .clone()
-                    .map_err(|why| RefreshError::Unanswered(vec![why]))?;
+                    .map_err(|error| RefreshError::Unanswered(vec![error.to_string()]))?;
                 tree.download = Some(download);
                 let built = built?;
                 (tree.sha256, tree.size) = (built.sha256, Some(built.size));
@@ -71,7 +72,7 @@ pub fn trees(
 }
 
 /// What tells trees apart: the same name may be of several systems.
-fn key(target: &Target, tree: &Tree) -> String {
+fn key(target: &FamilyTarget, tree: &Tree) -> String {
     format!("{} {}", target.system, tree.name)
 }
 
@@ -82,11 +83,11 @@ fn key(target: &Target, tree: &Tree) -> String {
 pub fn build(
     nix: &Nix,
     trees: &BTreeMap<String, Tree>,
-) -> Result<BTreeMap<String, Result<Built, PinError>>, PinError> {
+) -> Result<BTreeMap<String, Result<BuiltTree, PinError>>, PinError> {
     if trees.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let run = Run::open(&ProgressBar::hidden(), &[])?;
+    let run = FetchRun::open(&ProgressBar::hidden(), &[])?;
     let numbers: BTreeMap<&String, usize> = trees.keys().zip(0..).collect();
     Ok(each(&trees.keys().cloned().collect(), |key| {
         anstream::eprintln!("reading {key}");
@@ -96,9 +97,9 @@ pub fn build(
     }))
 }
 
-fn one(nix: &Nix, run: &Run, tree: &Tree, dir: &Utf8Path) -> Result<Built, PinError> {
+fn one(nix: &Nix, run: &FetchRun, tree: &Tree, dir: &Utf8Path) -> Result<BuiltTree, PinError> {
     empty(dir)?;
-    tree::build(&tree.sources, tree::From::Parts, &run.sources, dir)?;
+    tree::build(&tree.sources, tree::MemberAccess::Parts, &run.sources, dir)?;
     for source in &tree.sources {
         run.sources
             .alone(&source.archive, || remove_parts(&source.archive))?;
@@ -113,23 +114,25 @@ fn one(nix: &Nix, run: &Run, tree: &Tree, dir: &Utf8Path) -> Result<Built, PinEr
             0
         };
     }
-    Ok(Built {
+    Ok(BuiltTree {
         sha256: nix.hash_tree(dir)?,
         size,
     })
 }
 
 /// The bytes that a tree's members take on the network.
-fn download(index: &Index, tree: &Tree) -> Result<u64, String> {
-    let sizes = tree.sources.iter().map(|Source { archive, take }| {
+fn download(index: &IndexReader, tree: &Tree) -> Result<u64, IndexError> {
+    let sizes = tree.sources.iter().map(|TreeSource { archive, take }| {
         // Parts are had of zip files alone.
-        if archive.kind != Kind::Wheel {
+        if archive.kind != ArchiveKind::Wheel {
             return Ok(archive.size.unwrap_or_default());
         }
         let pages = index.pages(&[archive.name.clone()].into());
         let mut listed = files(&pages, &archive.name)?.iter();
         let listed = listed.find(|listed| listed.file == archive.file);
-        let listed = listed.ok_or_else(|| format!("{}: no index lists it", archive.file))?;
+        let listed = listed.ok_or_else(|| IndexError::NoFile {
+            file: archive.file.clone(),
+        })?;
         let patterns: Vec<&str> = take.iter().map(|take| take.glob.as_str()).collect();
         index.measure(&listed.url, &patterns)
     });
@@ -137,14 +140,14 @@ fn download(index: &Index, tree: &Tree) -> Result<u64, String> {
 }
 
 /// A tree that has its name and its sources, but no content yet.
-fn unread(system: &str, recipe: &TreeRecipe, found: &Found) -> Tree {
+fn unread(system: &str, recipe: &TreeRecipe, found: &FoundArchives) -> Tree {
     let sources = recipe.sources.iter().filter_map(|(want, take)| {
-        Some(Source {
+        Some(TreeSource {
             archive: found.get(&(system.to_owned(), want.clone()))?.clone(),
             take: take.clone(),
         })
     });
-    let sources: Vec<Source> = sources.collect();
+    let sources: Vec<TreeSource> = sources.collect();
     let (wheel, version) = sources.first().map_or(("", ""), |source| {
         (
             source.archive.name.as_str(),

@@ -5,27 +5,27 @@ use std::str::FromStr;
 
 use pep440_rs::{Version, VersionSpecifiers};
 
-use super::super::simple::Listed;
+use super::super::simple::ListedFile;
 
 /// A wheel, or a source distribution, among a project's files.
 #[derive(Clone, Debug)]
-pub struct Wheel<'a> {
-    pub listed: &'a Listed,
+pub struct FoundWheel<'a> {
+    pub listed: &'a ListedFile,
     pub version: Version,
 }
 
 /// The newest wheel for a system that fits some specifiers (nothing: any release). `python` is the tag of the Python
 /// version to take where a project has wheels of several.
 pub fn newest<'a>(
-    files: &'a [Listed],
+    files: &'a [ListedFile],
     specifiers: Option<&VersionSpecifiers>,
     system: &str,
     python: &str,
-) -> Option<Wheel<'a>> {
+) -> Option<FoundWheel<'a>> {
     let wheels = files.iter().filter(|listed| listed.yanked.is_none());
     let wheels = wheels.filter_map(|listed| {
-        let name = Name::parse(&listed.file)?;
-        let wheel = Wheel {
+        let name = WheelName::parse(&listed.file)?;
+        let wheel = FoundWheel {
             listed,
             version: Version::from_str(name.version).ok()?,
         };
@@ -33,7 +33,7 @@ pub fn newest<'a>(
     });
     // Of wheels of one version, the one with most platform tags: publishers add the names that older tools know. Then
     // the name decides, so that the answer does not depend on the page's order.
-    let rank = |wheel: &Wheel<'_>| {
+    let rank = |wheel: &FoundWheel<'_>| {
         let file = wheel.listed.file.clone();
         (
             wheel.version.clone(),
@@ -46,14 +46,14 @@ pub fn newest<'a>(
 
 /// The newest source distribution that fits some specifiers.
 pub fn newest_sdist<'a>(
-    files: &'a [Listed],
+    files: &'a [ListedFile],
     specifiers: Option<&VersionSpecifiers>,
-) -> Option<Wheel<'a>> {
+) -> Option<FoundWheel<'a>> {
     let sdists = files.iter().filter(|listed| listed.yanked.is_none());
     let sdists = sdists.filter_map(|listed| {
         let (_, version) = listed.file.strip_suffix(".tar.gz")?.rsplit_once('-')?;
         let version = Version::from_str(version).ok()?;
-        fits(specifiers, &version).then_some(Wheel { listed, version })
+        fits(specifiers, &version).then_some(FoundWheel { listed, version })
     });
     sdists.max_by(|a, b| a.version.cmp(&b.version))
 }
@@ -67,13 +67,15 @@ fn fits(specifiers: Option<&VersionSpecifiers>, version: &Version) -> bool {
 }
 
 /// The newest version that any wheel of a project has.
-pub fn newest_version(files: &[Listed]) -> Option<Version> {
+pub fn newest_version(files: &[ListedFile]) -> Option<Version> {
     versions(files).max()
 }
 
 /// The versions of a project's wheels, without pre-releases.
-pub fn versions(files: &[Listed]) -> impl Iterator<Item = Version> {
-    let names = files.iter().filter_map(|listed| Name::parse(&listed.file));
+pub fn versions(files: &[ListedFile]) -> impl Iterator<Item = Version> {
+    let names = files
+        .iter()
+        .filter_map(|listed| WheelName::parse(&listed.file));
     let versions = names.filter_map(|name| Version::from_str(name.version).ok());
     versions.filter(|version| !version.any_prerelease())
 }
@@ -88,13 +90,13 @@ pub fn normalized(name: &str) -> String {
 }
 
 /// What a wheel's file name says.
-struct Name<'a> {
+struct WheelName<'a> {
     version: &'a str,
     python: &'a str,
     platform: &'a str,
 }
 
-impl<'a> Name<'a> {
+impl<'a> WheelName<'a> {
     fn parse(file: &'a str) -> Option<Self> {
         let mut parts = file.strip_suffix(".whl")?.split('-');
         let (_, version) = (parts.next()?, parts.next()?);
@@ -128,8 +130,8 @@ impl<'a> Name<'a> {
 mod tests {
     use super::*;
 
-    fn listed(files: &[&str]) -> Vec<Listed> {
-        let one = |file: &&str| Listed {
+    fn listed(files: &[&str]) -> Vec<ListedFile> {
+        let one = |file: &&str| ListedFile {
             file: (*file).to_owned(),
             url: String::new(),
             sha256: None,
@@ -138,7 +140,7 @@ mod tests {
         files.iter().map(one).collect()
     }
 
-    fn file(files: &[Listed], specifiers: &str, system: &str) -> Option<String> {
+    fn file(files: &[ListedFile], specifiers: &str, system: &str) -> Option<String> {
         let specifiers = VersionSpecifiers::from_str(specifiers).expect("specifiers");
         let specifiers = (!specifiers.is_empty()).then_some(&specifiers);
         newest(files, specifiers, system, "cp311").map(|wheel| wheel.listed.file.clone())
