@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prints what a CUDA unit takes whole and in parts, for three architectures: wall and CPU seconds, as Nix builds it with two
 # jobs. A small unit (internal), one with CUB (cub), and one with torch's headers (torch), or those that are named. Not a
-# test; docs/benchmarks.md has the numbers.
+# test; docs/measurements has the numbers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export NIX_REMOTE=${NIX_REMOTE-$PWD/target/nix-store}

@@ -3,7 +3,7 @@
 //!
 //! A unit is split if it has several architectures, and all of `cuda-flags` are flags whose effect does not reach beyond one
 //! architecture ([`FlagReach`]). What text and flags cannot tell, the build finds out: parts that do not fit together are
-//! thrown away, and the unit is compiled whole. docs/benchmarks.md has what splitting costs and gives.
+//! thrown away, and the unit is compiled whole. docs/measurements has the cost of splitting.
 
 use std::collections::BTreeSet;
 
