@@ -126,7 +126,10 @@ in
   check = import ./check { inherit run; };
   testProgram = import ./check/program.nix { inherit program; };
 
-  compile = import ./kernel/compile.nix { inherit runs; };
+  compile = import ./kernel/compile.nix {
+    inherit runs;
+    environments = import ./kernel/environment.nix { inherit run; };
+  };
   objects = import ./kernel/objects.nix { inherit run; };
   link = import ./kernel/link.nix { inherit manylinux run; };
   inherit manylinux;

@@ -4,8 +4,12 @@
 # for all of them, and a large kernel has thousands.
 { seed, system }:
 {
+  # A file; of an environment, the name of one of its scripts.
   script,
   tools ? [ ],
+  # What thousands of derivations have in common, made by kernel/environment.nix: one input of each instead of the seed, the
+  # tools and the scripts. Null: none.
+  environment ? null,
   # Whether it starts programs that need /bin/sh.
   needsShell ? false,
   # Store paths that the output may refer to; null: any.
@@ -15,9 +19,11 @@
 let
   # There, the tools are the machine's own: nix/seed.nix.
   darwin = builtins.match ".*-darwin" system != null;
+  options = if darwin then "-e" else "-eu";
   common =
     builtins.removeAttrs attrs [
       "allowedReferences"
+      "environment"
       "needsShell"
       "script"
       "tools"
@@ -25,15 +31,28 @@ let
     // {
       inherit system;
       __structuredAttrs = true;
-      builder = "${seed}/bin/bash";
-      args = [
-        (if darwin then "-e" else "-eu")
-        "${./run.sh}"
-        "${script}"
-      ];
-      privateRoot = if needsShell then ./private-root.sh else "";
-      toolPath = builtins.concatStringsSep ":" (map (tool: "${tool}/bin") (tools ++ [ seed ]));
     }
+    // (
+      if environment == null then
+        {
+          builder = "${seed}/bin/bash";
+          args = [
+            options
+            "${./run.sh}"
+            "${script}"
+          ];
+          privateRoot = if needsShell then ./private-root.sh else "";
+          toolPath = builtins.concatStringsSep ":" (map (tool: "${tool}/bin") (tools ++ [ seed ]));
+        }
+      else
+        {
+          builder = "${environment}/bash";
+          args = [
+            options
+            "${environment}/${script}"
+          ];
+        }
+    )
     // (if darwin then { __noChroot = true; } else { })
     // (
       if allowedReferences == null then { } else { outputChecks.out = { inherit allowedReferences; }; }

@@ -11,7 +11,9 @@ let
   doubled = text: if builtins.stringLength text > 2000000 then text else doubled (text + text);
   padding = doubled "0123456789abcdef";
   text = bytes: builtins.substring 0 (if bytes < 0 then 0 else bytes) padding;
-  numbered = n: list: make: genList (n: make n (elemAt list n)) n;
+  numbered =
+    n: list: make:
+    genList (n: make n (elemAt list n)) n;
 
   sources = numbered (length graph.sources) graph.sources (
     n: bytes: builtins.toFile "source" (toString n + text (bytes - 6))

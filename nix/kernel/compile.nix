@@ -1,7 +1,7 @@
 # Translation units that are compiled alike -> a function of each to its object file. Inputs of an object are its file, the headers
 # that this reaches, its flags and its toolchain: nothing else, so nothing else makes it compile again. Device code may be
 # compiled in parts: then `parts` of the result are those, and the result only joins them.
-{ runs }:
+{ environments, runs }:
 {
   # From nix/default.nix `toolchain`.
   toolchain,
@@ -40,40 +40,50 @@ let
     toolchain.rocm
     toolchain.oneapi
   ];
-  # What one driver needs and others do not: tools, and attributes.
-  ofDrivers = {
-    nvcc = {
-      needsShell = true;
-      cuda = toolchain.cuda.toolkit;
-    };
+  # Tools and variables that one driver needs and others do not.
+  drivers = {
+    nvcc.values.cuda = toolchain.cuda.toolkit;
     clang = {
       tools = [ toolchain.clang.bin ];
-      cuda = toolchain.cuda.toolkit;
-      ptxas = ./ptxas.sh;
+      values = {
+        cuda = toolchain.cuda.toolkit;
+        ptxas = ./ptxas.sh;
+      };
     };
     hip = {
       tools = [
         toolchain.rocm.bin
         toolchain.interpreter
       ];
-      hipify = ./hipify.py;
-      torchHipify = if framework then toolchain.framework.hipify else "";
+      values = {
+        hipify = ./hipify.py;
+        torchHipify = if framework then toolchain.framework.hipify else "";
+      };
     };
     icx.tools = [ toolchain.oneapi.bin ];
     icpx.tools = [ toolchain.oneapi.bin ];
-    "apple-clang++".metallibHeader = ../../templates/torch/metallib.h;
-    metal.metal = ./metal.sh;
+    "apple-clang++".values.metallibHeader = ../../templates/torch/metallib.h;
+    metal.values.metal = ./metal.sh;
   };
-  ofDriver = ofDrivers.${driver} or { };
-  # What all parts have in common; `flags` come on top.
-  common =
-    ofDriver
-    // {
-      inherit driver include;
+  needs = {
+    tools = [ ];
+    values = { };
+  }
+  // drivers.${driver} or { };
+  # What all units have in common that are compiled with these tools.
+  environment = environments {
+    name = driver;
+    # nvcc calls /bin/sh.
+    needsShell = driver == "nvcc";
+    tools = present ([ toolchain.host.bin ] ++ needs.tools);
+    scripts = {
+      compile = ./compile.sh;
+      join = ./join.sh;
+    };
+    values = needs.values // {
       includesScript = ./includes.sh;
-      tools = present ([ toolchain.host.bin ] ++ ofDriver.tools or [ ]);
+      compileScript = ./compile.sh;
       registration = if registration == null then "" else registration;
-      define = if define == null then "" else define;
       system_include =
         builtins.concatMap (tool: tool.include) frameworks
         ++ libraries
@@ -83,14 +93,20 @@ let
         (if framework then [ toolchain.framework.prefix ] else [ ])
         ++ libraries
         ++ builtins.concatMap (tool: tool.include) toolkits;
-    }
-    // (if heavy then { requiredSystemFeatures = [ "big-parallel" ]; } else { });
+    };
+  };
+  # What all parts have in common; `flags` come on top.
+  common = {
+    inherit driver environment include;
+    define = if define == null then "" else define;
+  }
+  // (if heavy then { requiredSystemFeatures = [ "big-parallel" ]; } else { });
   # NB: src/steps knows compilations by `part`, and what joins some by `devices`.
   whole = runs (
     common
     // {
       inherit flags;
-      script = ./compile.sh;
+      script = "compile";
       part = "whole";
     }
   );
@@ -100,7 +116,7 @@ let
       common
       // {
         inherit part;
-        script = ./compile.sh;
+        script = "compile";
         archList = split.archList or "";
         flags = flags ++ more;
       }
@@ -118,13 +134,12 @@ let
   join = runs (
     common
     // {
-      script = ./join.sh;
+      script = "join";
       # NB: arrays of the same order, as `devices` is.
       archs = map (arch: arch.sm) split.archs;
       ptx = map (arch: if arch ? ptx then "yes" else "") split.archs;
       fatbinary = split.fatbinary or [ ];
       # For a unit whose parts do not fit together.
-      compile = ./compile.sh;
       part = "whole";
       flags = flags ++ builtins.concatMap (arch: arch.flags ++ arch.ptx or [ ]) split.archs;
     }

@@ -10,7 +10,7 @@ place() {
     cp "$1" "$path"
 }
 place "$file" "./$source"
-for ((i = 0; i < ${#headers[@]}; i++)); do place "${headerFiles[i]}" "./${headers[i]}"; done
+[ -n "$headerTree" ] || [ -z "$headers" ] || while read -r _ stored path; do place "$stored" "$path"; done <"$headers"
 # shellcheck source=nix/kernel/includes.sh
 . "$includesScript"
 
@@ -135,10 +135,10 @@ esac
 
 # Headers that look at the architectures of the whole unit, if this part was told nothing of them.
 if [ "$part" != whole ]; then
-    headers=()
+    seen=()
     if [ -z "$archList" ]; then
-        while read -r header; do [ ! -f "$header" ] || headers+=("$header"); done < <(sort -u ../headers)
+        while read -r header; do [ ! -f "$header" ] || seen+=("$header"); done < <(sort -u ../headers)
     fi
     # NB: one grep for all: there are hundreds, and thousands of torch's. It fails where it finds none.
-    { grep -Fl __CUDA_ARCH_LIST__ /dev/null "${headers[@]}" || [ $? -eq 1 ]; } | sed 's|.*/||' >"$out/arch_list"
+    { grep -Fl __CUDA_ARCH_LIST__ /dev/null "${seen[@]}" || [ $? -eq 1 ]; } | sed 's|.*/||' >"$out/arch_list"
 fi

@@ -1,13 +1,13 @@
 # Sourced where sources are compiled: do the files still include what they did when build.nix was generated? Otherwise one
 # that is missing here would be searched for further on, and another of its name be found.
-# $digests: of the source and of $headers; for a tree of them, $headerDigests has lines of `<digest> <path>`. src/scan/includes.rs
-# makes them of the same lines.
-files=("./$source" "${headers[@]/#/./}")
-recorded=("${digests[@]}")
-[ -z "$headerTree" ] || while read -r digest path; do
+# $digest is of the source. $headers, unless it is empty, has a line `<digest> <file of the store> <path>` for each header.
+# src/scan/includes.rs makes the digests of the same lines.
+files=("./$source")
+recorded=("$digest")
+[ -z "$headers" ] || while read -r digest _ path; do
     recorded+=("$digest")
     files+=("./$path")
-done <"$headerDigests"
+done <"$headers"
 mkdir ../includes
 # Each file's lines -> ../includes/<its number>.
 LC_ALL=C awk '

@@ -29,7 +29,7 @@ if [ -s reasons ]; then
     printf 'kernel-builder: note: %s is compiled whole, since its parts do not fit together: %s\n' "$source" "$(head -n 1 reasons)"
     sed 1d reasons
     # shellcheck source=nix/kernel/compile.sh
-    . "$compile"
+    . "$compileScript"
 else
     images=()
     for at in "${!devices[@]}"; do

@@ -13,6 +13,7 @@
   ...
 }:
 let
+  concatMapStrings = make: list: builtins.concatStringsSep "" (map make list);
   absolute = path: root + "/${path}";
   prefixLength = builtins.stringLength (toString root) + 1;
   relative = path: builtins.substring prefixLength (-1) path;
@@ -137,42 +138,34 @@ let
         )
       ) digests;
       headersOf = source: builtins.filter (path: path != source) reached.${source};
-      # NB: each tree makes Nix look at the whole folder, each file by itself is an input more; most units have few, or the
-      # same as others.
-      few = import ./few.nix;
+      # Headers -> what units that reach just these have of them: a list, as one input, and a tree of many headers. NB: inputs
+      # are most of the time that Nix takes for a derivation. Each tree makes Nix look at the whole folder, so few headers are
+      # copied one by one.
+      listed =
+        headers:
+        let
+          isFew = builtins.length headers <= import ./few.nix;
+          # For includes.sh.
+          line = path: "${digests.${path}} ${if isFew then native.${path}.stored else "-"} ${path}\n";
+        in
+        {
+          headers = if headers == [ ] then "" else builtins.toFile "includes" (concatMapStrings line headers);
+          headerTree = if isFew then "" else tree headers;
+        };
       key = builtins.concatStringsSep "\n";
-      trees = builtins.listToAttrs (
-        map
-          (headers: {
-            name = key headers;
-            value = {
-              headerTree = tree headers;
-              # A line for each.
-              headerDigests = builtins.toFile "includes" (
-                builtins.concatStringsSep "" (map (path: "${digests.${path}} ${path}\n") headers)
-              );
-            };
-          })
-          (
-            builtins.filter (headers: builtins.length headers > few) (
-              map headersOf (builtins.attrNames digests)
-            )
-          )
+      lists = builtins.listToAttrs (
+        map (source: {
+          name = key (headersOf source);
+          value = listed (headersOf source);
+        }) (builtins.attrNames digests)
       );
       unit =
         source:
-        let
-          headers = headersOf source;
-          isFew = builtins.length headers <= few;
-        in
-        {
+        lists.${key (headersOf source)}
+        // {
           file = native.${source}.stored;
-          # Of what its files include (includes.sh).
-          digests = map (path: digests.${path}) ([ source ] ++ (if isFew then headers else [ ]));
-          headers = if isFew then headers else [ ];
-          headerFiles = if isFew then map (path: native.${path}.stored) headers else [ ];
-        }
-        // (if isFew then { headerTree = ""; } else trees.${key headers});
+          digest = digests.${source};
+        };
     in
     {
       inherit include;

@@ -123,11 +123,10 @@ pub fn survey(nix: &Nix, prepared: &Prepared, variants: &[&Variant]) -> Result<S
             let Some(old) = record.of(variant, &step.kind) else {
                 continue;
             };
-            let derivation = &derivations[&step.derivation];
             let id = build_id(&derivations[&own.derivation].attributes);
             let seen = files.of(variant, &step.kind);
             let seen = seen.map_err(failed_to("read the kernel's files"))?;
-            let new = Inputs::new(&step.derivation, derivation, id, seen);
+            let new = Inputs::new(&derivations, &step.derivation, id, seen);
             step.reasons = reasons(&step.kind, &old, &new, |path| kinds.get(path));
             break;
         }
@@ -168,14 +167,13 @@ pub fn remember(
     let mut files = Files::new(&prepared.plan, root);
     let reading = "read the kernel's files";
     for step in steps.all.iter().filter(|step| valid(&step.derivation)) {
-        let derivation = &derivations[&step.derivation];
         for (variant, own) in wanted
             .iter()
             .filter(|(name, _)| step.variants.contains(*name))
         {
             let id = build_id(&derivations[&own.derivation].attributes);
             let seen = files.of(variant, &step.kind).map_err(failed_to(reading))?;
-            let inputs = Inputs::new(&step.derivation, derivation, id, seen);
+            let inputs = Inputs::new(derivations, &step.derivation, id, seen);
             record.learn(variant, &step.kind, inputs);
         }
     }

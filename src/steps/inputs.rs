@@ -33,7 +33,7 @@ const ID: &str = "<id>";
 /// Attributes that say the same as something else here.
 const REPEATED: [&str; 8] = [
     "builder",
-    "digests",
+    "digest",
     "name",
     "outputs",
     "source",
@@ -46,26 +46,34 @@ const REPEATED: [&str; 8] = [
 const OWN: [&str; 3] = ["headers", "includes", "source"];
 
 impl Inputs {
-    /// Those of a derivation. `id` is the id of its variant, `files` are hashes of the kernel's files that it sees.
+    /// The inputs of one of some derivations. `id` is the id of its variant, `files` are hashes of the kernel's files that
+    /// it sees.
     pub fn new(
+        derivations: &BTreeMap<String, Derivation>,
         path: &str,
-        derivation: &Derivation,
         id: &str,
         files: BTreeMap<String, String>,
     ) -> Self {
-        let by_name = |paths: &[String]| {
-            let paths = paths.iter();
-            paths
-                .map(|path| (name_of(path).to_owned(), path.clone()))
-                .collect::<BTreeMap<_, _>>()
-        };
-        let mut recipes = by_name(&derivation.sources);
+        let derivation = &derivations[path];
+        let (mut needs, mut recipes) = (BTreeMap::new(), BTreeMap::new());
+        let by_name = |path: &String| (name_of(path).to_owned(), path.clone());
+        recipes.extend(derivation.sources.iter().map(by_name));
+        for needed in &derivation.needs {
+            // NB: an environment (nix/kernel/environment.nix) changes with every tool in it, which says more.
+            match derivations.get(needed) {
+                Some(tools) if tools.attributes.contains_key("environmentOf") => {
+                    needs.extend(tools.needs.iter().map(by_name));
+                    recipes.extend(tools.sources.iter().map(by_name));
+                }
+                _ => needs.extend([by_name(needed)]),
+            }
+        }
         recipes.retain(|name, _| !OWN.contains(&name.as_str()));
         Self {
             derivation: path.to_owned(),
             files,
             settings: settings(&derivation.attributes, id),
-            needs: by_name(&derivation.needs),
+            needs,
             recipes,
         }
     }

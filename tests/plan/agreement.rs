@@ -45,8 +45,8 @@ fn rust_and_the_shell_compute_the_same_digests() {
         let files = &plan.searches[0].digests;
         assert!(files.len() >= texts.len(), "{files:?}");
         let line = |(path, digest): (&String, &String)| match path == wrong {
-            true => format!("0000000000000000 {path}\n"),
-            false => format!("{digest} {path}\n"),
+            true => format!("0000000000000000 - {path}\n"),
+            false => format!("{digest} - {path}\n"),
         };
         files.iter().skip(1).map(line).collect::<String>()
     };
@@ -73,9 +73,8 @@ fn rust_and_the_shell_compute_the_same_digests() {
             .arg(format!("{REPOSITORY}/nix/kernel/includes.sh"))
             .current_dir(work)
             .env("source", &first)
-            .env("digests", &plan.searches[0].digests[&first])
-            .env("headerTree", "all others")
-            .env("headerDigests", list)
+            .env("digest", &plan.searches[0].digests[&first])
+            .env("headers", list)
             .output()
             .expect("bash");
         String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
