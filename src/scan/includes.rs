@@ -1,9 +1,10 @@
-//! What a file says about which others it includes, over all branches of conditionals. Not a preprocessor, and not where
-//! those lie; that is search.rs.
+//! Reads which other files a file includes, over all branches of conditionals. It is no preprocessor, and search.rs finds
+//! where the others lie.
 //!
-//! All that is read are the lines that [`lines`] gives, each by itself, so that a digest of these tells whether what was
-//! read is still true: nix/kernel/includes.sh computes the same before it lets a compiler see the files. With them are
-//! those that other parts of the plan go by.
+//! Only the lines that [`lines`] returns are read, each by itself, so a digest of them tells whether what was read is still
+//! true. Other modules that read sources go by the same lines.
+//! NB: nix/kernel/includes.sh computes the same digest before it lets a compiler see a file; tests/include_lines.rs compares
+//! the two.
 
 use sha2::{Digest, Sha256};
 
@@ -21,8 +22,8 @@ pub enum Include {
     Computed,
 }
 
-/// Parts of words that make a line one of those below: of what needs no directive, of macros that hold or take an op
-/// namespace, and of macros that come with a framework.
+/// Parts of words that make a line count: of includes without a directive, of macros that hold or take an op namespace, and
+/// of macros that come with a framework.
 const WORDS: [&str; 7] = [
     "__has_include",
     ".incbin",
@@ -33,8 +34,8 @@ const WORDS: [&str; 7] = [
     "Py_LIMITED_API",
 ];
 
-/// The lines of a file that the plan goes by, continued ones as one: with `#` (or `%:`) and one of the words of directives,
-/// or with one of the above.
+/// The lines of a file that the plan goes by, continued ones as one: those with `#` (or `%:`) and after it a word of
+/// a directive, and those with one of [`WORDS`].
 fn lines(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut lines = Vec::new();
     let mut line = Vec::new();
@@ -67,7 +68,7 @@ fn counts(line: &[u8]) -> bool {
     }) || WORDS.iter().any(|word| has(0, word))
 }
 
-/// Of the lines that the plan goes by: 16 hex digits.
+/// The digest of the lines that the plan goes by: 16 hex digits.
 pub fn digest(bytes: &[u8]) -> String {
     let mut hash = Sha256::new();
     for line in lines(bytes) {
@@ -77,8 +78,8 @@ pub fn digest(bytes: &[u8]) -> String {
     hex(&hash.finalize())[..16].to_owned()
 }
 
-/// The includes of a file, and what `__has_include` asks for, in order. Those in block comments are among them: where a
-/// comment begins and ends, other lines say.
+/// The includes of a file and the names that `__has_include` asks for, in order. Includes in block comments are among them,
+/// because other lines say where a comment begins and ends.
 pub fn includes(bytes: &[u8]) -> Vec<Include> {
     let mut found = Vec::new();
     for line in lines(bytes) {

@@ -1,4 +1,4 @@
-//! Facts that Rust computes and Nix or the shell computes too.
+//! Facts that Rust computes and Nix computes too.
 
 use kernel_builder::emit::nix::string;
 use kernel_builder::pins::{Family, Pin};
@@ -7,85 +7,6 @@ use kernel_builder::plan::id::Identity;
 
 use super::*;
 use crate::common::archives::{file_sha256, sha256};
-
-/// A build refuses files that the plan does not know, by the same digests.
-#[test]
-fn rust_and_the_shell_compute_the_same_digests() {
-    let texts = [
-        "",
-        "\n",
-        "#include \"a.h\"",
-        "#include \"a.h\"\r\n\r\n",
-        "#inc\\\nlude \"a.h\"\n#include \\ \t\r\n <b.h>\n",
-        "// a \\\\\n\n#include <c>\n\\",
-        "int x; /* #include */ // ends in \\\n #include <d>  \t\r\u{c}\nint include;\n",
-        "%:import <e>\n#  if __has_include(<f>)\nasm(\".incbin \\\"g\\\"\");\n#pragma once",
-        "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)\n#ifdef USE_RPC\nPy_LIMITED_API\nTORCH_LIBRARY_EXPAND\n",
-        "TORCH_LIBRARY(mine, ops) {\n  ops.def(\"f() -> ()\");\n}\nTORCH_LIBRARY_FRAGMENT( \\\n mine, ops) {}\n",
-        "\u{e4} # \u{2028} include \u{a0}\n#embed \u{1f980}\\",
-    ];
-    let source = |at: usize| format!("csrc/a {at}=$.cpp");
-    let files: Vec<_> = texts.iter().enumerate().collect();
-    let files: Vec<(String, &str)> = files
-        .iter()
-        .map(|(at, text)| (source(*at), **text))
-        .collect();
-    let list: Vec<String> = files.iter().map(|file| string(&file.0)).collect();
-    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&**path, *text)).collect();
-    let sample = Sample::new(
-        &format!(
-            "{CUDA}\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [{}]\n",
-            list.join(", ").replace("\\$", "$")
-        ),
-        &files,
-    );
-    let (plan, _) = only(&sample);
-    let root = sample.kernel().root;
-    let recorded = |wrong: &str| {
-        let files = &plan.searches[0].digests;
-        assert!(files.len() >= texts.len(), "{files:?}");
-        let line = |(path, digest): (&String, &String)| match path == wrong {
-            true => format!("0000000000000000 - {path}\n"),
-            false => format!("{digest} - {path}\n"),
-        };
-        files.iter().skip(1).map(line).collect::<String>()
-    };
-    let first = plan.searches[0]
-        .digests
-        .keys()
-        .next()
-        .expect("a file")
-        .clone();
-    let check = |wrong: &str| {
-        let dir = tempfile::tempdir().expect("a temporary folder");
-        let list = dir.path().join("list");
-        std::fs::write(&list, recorded(wrong)).expect("written");
-        let work = dir.path().join("kernel");
-        let copied = std::process::Command::new("cp")
-            .arg("-r")
-            .arg(&root)
-            .arg(&work)
-            .status();
-        assert!(copied.expect("cp").success());
-        let output = std::process::Command::new("bash")
-            .args(["-euo", "pipefail", "-c"])
-            .arg("fail() { printf '%s\n' \"$*\" && exit 1; }; . \"$0\"")
-            .arg(format!("{REPOSITORY}/nix/kernel/includes.sh"))
-            .current_dir(work)
-            .env("source", &first)
-            .env("digest", &plan.searches[0].digests[&first])
-            .env("headers", list)
-            .output()
-            .expect("bash");
-        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
-    };
-    assert_eq!(check(""), "");
-    let words = check(&source(3));
-    assert!(
-        words.starts_with(&source(3)) && words.contains("kernel-builder generate"),
-        "{words}"
-    );
-}
 
 /// The build id of the files as they are now, native and Python. Nix computes it in builds (nix/kernel/content.nix); this is
 /// its definition once more.
