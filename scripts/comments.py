@@ -181,7 +181,7 @@ def python_comments(text):
     return sorted(found)
 
 
-MARK = re.compile(r"///?(?!/)|//!|/\*\*?|#+")
+MARK = re.compile(r"//!|///(?!/)|//+|/\*\*?|#+")
 
 
 def blocks(path, text):

@@ -1,3 +1,3 @@
-//! What a build made: reads compiled files. Not how they are made.
+//! Reads the files that a build made.
 
 pub mod sections;

@@ -1,5 +1,5 @@
-//! Where two files or folders differ, and which sections of an object name the store: what `verify-reproducible` says. Not
-//! why they do.
+//! Finds the first difference between two files or folders, and the sections of an object that name
+//! the store, for `verify-reproducible`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,18 +16,18 @@ use walkdir::WalkDir;
 pub struct Difference {
     /// The file, below the folder that was built; empty for a single file.
     pub file: Utf8PathBuf,
-    pub what: What,
+    pub kind: DifferenceKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum DifferenceKind {
     /// Only one of them has it.
     Missing,
-    /// One is a folder, a link or a program, and the other is none.
+    /// One is a folder, a link or a program, and the other is not.
     Type,
-    /// A section of an ELF file, and how far into it.
+    /// A section of an ELF file, and the byte in it.
     Section { name: String, at: usize },
-    /// A file of another kind, or what is outside of all sections.
+    /// A byte of another file, or outside of all sections.
     Bytes { at: usize },
 }
 
@@ -37,11 +37,11 @@ impl fmt::Display for Difference {
             "" => String::new(),
             file => format!("{file}: "),
         };
-        match &self.what {
-            What::Missing => write!(f, "{file}only one of the builds has it"),
-            What::Type => write!(f, "{file}not the same type or mode"),
-            What::Section { name, at } => write!(f, "{file}{name}, byte {at}"),
-            What::Bytes { at } => write!(f, "{file}byte {at}"),
+        match &self.kind {
+            DifferenceKind::Missing => write!(f, "{file}only one of the builds has it"),
+            DifferenceKind::Type => write!(f, "{file}not the same type or mode"),
+            DifferenceKind::Section { name, at } => write!(f, "{file}{name}, byte {at}"),
+            DifferenceKind::Bytes { at } => write!(f, "{file}byte {at}"),
         }
     }
 }
@@ -56,20 +56,21 @@ pub fn first_difference(one: &Utf8Path, other: &Utf8Path) -> io::Result<Option<D
     paths.sort();
     paths.dedup();
     for path in paths {
-        let what = match (left.get(path), right.get(path)) {
-            (Some(a), Some(b)) if a != b => Some(What::Type),
+        let kind = match (left.get(path), right.get(path)) {
+            (Some(a), Some(b)) if a != b => Some(DifferenceKind::Type),
             (Some(_), Some(_)) => different(&one.join(path), &other.join(path))?,
-            _ => Some(What::Missing),
+            _ => Some(DifferenceKind::Missing),
         };
-        if let Some(what) = what {
+        if let Some(kind) = kind {
             let file = path.clone();
-            return Ok(Some(Difference { file, what }));
+            return Ok(Some(Difference { file, kind }));
         }
     }
     Ok(None)
 }
 
-/// What is at and below a path, by relative path: its type and whether it can be run, which is all that Nix keeps.
+/// The files at and below a path by relative path: whether each is a folder, a link, and a program.
+/// Nix keeps no more of a mode.
 fn tree(root: &Utf8Path) -> io::Result<BTreeMap<Utf8PathBuf, (bool, bool, bool)>> {
     let mut found = BTreeMap::new();
     for entry in WalkDir::new(root) {
@@ -84,9 +85,10 @@ fn tree(root: &Utf8Path) -> io::Result<BTreeMap<Utf8PathBuf, (bool, bool, bool)>
     Ok(found)
 }
 
-/// How two files or links differ. Folders do not; what is in them may.
-fn different(one: &Utf8Path, other: &Utf8Path) -> io::Result<Option<What>> {
-    // A path that ends in a slash, which joining nothing leaves, is no file.
+/// The difference of two files or links; `None` for folders, whose files are compared by
+/// themselves.
+fn different(one: &Utf8Path, other: &Utf8Path) -> io::Result<Option<DifferenceKind>> {
+    // Joining an empty path leaves a slash at the end, which is no file's path.
     let plain = |path: &Utf8Path| Utf8PathBuf::from(path.as_str().trim_end_matches('/'));
     let (one, other) = (plain(one), plain(other));
     let metadata = one.symlink_metadata()?;
@@ -114,12 +116,12 @@ fn different(one: &Utf8Path, other: &Utf8Path) -> io::Result<Option<What>> {
             };
             if let Some(at) = at {
                 let name = name.clone();
-                return Ok(Some(What::Section { name, at }));
+                return Ok(Some(DifferenceKind::Section { name, at }));
             }
         }
     }
     let at = first_byte(&a, &b).unwrap_or_default();
-    Ok(Some(What::Bytes { at }))
+    Ok(Some(DifferenceKind::Bytes { at }))
 }
 
 /// The first index at which two byte strings differ.
@@ -135,8 +137,8 @@ pub struct StorePath {
     pub path: String,
 }
 
-/// The first path of the store in each section of an ELF file that has one; nothing for other files. What is compressed
-/// (nvcc does so with device code) cannot be seen.
+/// The first path of the store in each section of an ELF file that has one; empty for other files.
+/// A path in compressed content, such as nvcc's device code, is not found.
 pub fn store_paths(file: &[u8], store: &str) -> Vec<StorePath> {
     let start = format!("{store}/").into_bytes();
     let sections = sections(file).unwrap_or_default();
@@ -224,7 +226,7 @@ mod tests {
         std::fs::write(root.join("two"), other).expect("write");
         let difference = first_difference(&root.join("one"), &root.join("two"));
         let difference = difference.expect("readable").expect("a difference");
-        let What::Section { name, .. } = difference.what else {
+        let DifferenceKind::Section { name, .. } = difference.kind else {
             panic!("{difference}");
         };
         assert!(name.starts_with('.'), "{name}");

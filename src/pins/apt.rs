@@ -1,5 +1,5 @@
-//! Debian packages through the machine's own apt configuration, of any architecture, without touching its state: lists
-//! and cache of our own, no root needed.
+//! Fetches Debian packages of any architecture through the machine's own apt configuration. It
+//! keeps lists and a cache of its own, leaves apt's state alone and needs no root.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ use super::{Archive, ArchiveKind, PinError, cache};
 /// # Errors
 /// `PinError::Program` where there is no apt, `PinError::Download` with apt's own words.
 pub fn download(archives: &[&Archive], dir: &Utf8Path) -> Result<(), PinError> {
-    // Several trees and packages may be fetched at once; apt's lists are one.
+    // Several trees and packages may be fetched at once, and all use the same lists of apt.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let mut by_architecture: BTreeMap<&str, Vec<&Archive>> = BTreeMap::new();
@@ -28,7 +28,8 @@ pub fn download(archives: &[&Archive], dir: &Utf8Path) -> Result<(), PinError> {
         if apt.has_lists() && apt.download(&archives, dir).is_ok() {
             continue;
         }
-        // A source that has nothing of ours may fail; if it matters, its words are the ones to show.
+        // A source that has no wanted package may fail; its words are shown if a package is then
+        // missing.
         let updated = apt.update();
         apt.download(&archives, dir)
             .map_err(|error| updated.err().unwrap_or(error))?;
@@ -36,7 +37,7 @@ pub fn download(archives: &[&Archive], dir: &Utf8Path) -> Result<(), PinError> {
     Ok(())
 }
 
-/// Debian's name of a system's architecture; nothing where there is no Debian.
+/// Debian's name of a system's architecture; `None` for a system without Debian.
 pub fn architecture(system: &str) -> Option<&'static str> {
     match system {
         "x86_64-linux" => Some("amd64"),
@@ -45,7 +46,8 @@ pub fn architecture(system: &str) -> Option<&'static str> {
     }
 }
 
-/// The architecture whose lists have a package: those of this machine have what is for all.
+/// The architecture whose lists have a package. This machine's own lists have packages for all
+/// architectures.
 pub fn architecture_of(archive: &Archive) -> &str {
     let stem = archive.file.strip_suffix(".deb");
     match stem.and_then(|stem| stem.rsplit_once('_')) {
@@ -63,13 +65,15 @@ fn native() -> &'static str {
     }
 }
 
-/// apt as it sees one architecture.
+/// The state of apt for one architecture.
 pub struct Apt {
     architecture: String,
     state: Utf8PathBuf,
 }
 
 impl Apt {
+    /// The state for Debian's name of an architecture; creates its folders.
+    ///
     /// # Errors
     /// `PinError::Io`
     pub fn for_architecture(architecture: &str) -> Result<Self, PinError> {
@@ -97,10 +101,11 @@ impl Apt {
         })
     }
 
-    /// Gets the current lists.
+    /// Downloads the current lists.
     ///
     /// # Errors
-    /// `PinError::Program` where there is no apt, `PinError::Download` with its own words if any source failed.
+    /// `PinError::Program` where there is no apt, `PinError::Download` with its own words if any
+    /// source failed.
     pub fn update(&self) -> Result<(), PinError> {
         let mut command = self.command("apt-get")?;
         command.args(["update", "-o", "APT::Update::Error-Mode=any"]);
@@ -116,9 +121,9 @@ impl Apt {
         run(command, "Debian packages").map(drop)
     }
 
-    /// Every version of some packages that the lists have, the best first. That is the newest of a release of Debian
-    /// (its codename) before what other sources, such as its security updates, have: of those, only the latest stays.
-    /// A package that the lists do not have is left out.
+    /// Every version of some packages in the lists, the best first. The newest version of a release
+    /// of Debian (its codename) comes before versions of other sources, such as security updates,
+    /// which keep only their latest. A package that is not in the lists is left out.
     ///
     /// # Errors
     /// `PinError::Download` with apt's own words, also where no source has the release.
@@ -131,7 +136,7 @@ impl Apt {
         for which in ["--no-all-versions", "--all-versions"] {
             let mut command = self.command("apt-cache")?;
             command.args(["-o", &format!("APT::Default-Release={release}")]);
-            // It fails when it knows none; of a mistyped option it says more than that.
+            // apt-cache fails if it knows none of the packages; a mistyped option has other words.
             command.args(["show", which]).args(packages);
             let output = match run(command, "what Debian packages there are") {
                 Err(PinError::Download { why, .. }) if why.contains("No packages found") => {
@@ -175,7 +180,7 @@ impl Apt {
     }
 }
 
-/// Runs a program of apt and returns what it printed.
+/// Runs a program of apt and returns its standard output.
 fn run(mut command: Command, what: &str) -> Result<String, PinError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command
@@ -191,7 +196,7 @@ fn run(mut command: Command, what: &str) -> Result<String, PinError> {
     }))
 }
 
-/// Packages as `apt-cache show` prints them: a stanza each.
+/// The packages that `apt-cache show` prints, one stanza each.
 fn stanzas(text: &str) -> Vec<Archive> {
     let stanzas = text.split("\n\n");
     stanzas
@@ -206,7 +211,7 @@ fn stanzas(text: &str) -> Vec<Archive> {
                 kind: ArchiveKind::Deb,
                 name: name.to_owned(),
                 version: version.to_owned(),
-                // The name that apt saves it under.
+                // The name under which apt saves the file.
                 file: format!("{name}_{}_{architecture}.deb", version.replace(':', "%3a")),
                 sha256: field("SHA256")?.to_owned(),
                 size: Some(field("Size")?.parse().ok()?),

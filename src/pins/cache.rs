@@ -1,5 +1,5 @@
-//! The folder of downloaded archives, shared by all kernels and stores: `<cache>/archives/<sha256>/<file name>`.
-//! What lies there was checked against its hash before it got its name.
+//! The folder of downloaded archives, shared by all kernels and stores:
+//! `<cache>/archives/<sha256>/<file name>`. A file gets its name there after its hash was checked.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use sha2::{Digest, Sha256};
@@ -26,7 +26,7 @@ pub fn dir() -> Utf8PathBuf {
     })
 }
 
-/// Where an archive lies once it is downloaded.
+/// The path of an archive that is downloaded.
 pub fn path(archive: &Archive) -> Utf8PathBuf {
     dir()
         .join("archives")
@@ -34,7 +34,7 @@ pub fn path(archive: &Archive) -> Utf8PathBuf {
         .join(&archive.file)
 }
 
-/// Where the unfinished download of an archive lies; names of its parts start with this.
+/// The path of an archive's unfinished download; the names of its parts start with this.
 pub fn partial(archive: &Archive) -> Utf8PathBuf {
     unfinished().join(&archive.sha256)
 }
@@ -44,7 +44,7 @@ pub fn unfinished() -> Utf8PathBuf {
     dir().join("partial")
 }
 
-/// Moves a downloaded file to its place, if it is what was pinned.
+/// Moves a downloaded file to its place, if it has the pinned content.
 ///
 /// # Errors
 /// `PinError::Hash` when it is not; the file is then removed.
@@ -66,7 +66,7 @@ pub fn adopt(archive: &Archive, downloaded: &Utf8Path) -> Result<Utf8PathBuf, Pi
     Ok(target)
 }
 
-/// Hex sha256 of a file's content.
+/// The sha256 of a file's content in hexadecimal digits.
 pub fn sha256_of_file(path: &Utf8Path) -> Result<String, PinError> {
     let mut file = std::fs::File::open(path).map_err(PinError::io("open", path))?;
     let mut hash = Sha256::new();

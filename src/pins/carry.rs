@@ -1,6 +1,6 @@
-//! A folder that carries pins to a machine without a network: `<sha256>-<store name>` for each archive, with `.nar` for
-//! each tree (Nix's archive format, whose hash is the tree's), so that `sha256sum` can check all of them; index.json lists
-//! them.
+//! A folder that carries pins to a machine without a network: `<sha256>-<store name>` for each
+//! archive, with `.nar` for each tree (Nix's archive format, whose hash is the tree's), so that
+//! `sha256sum` can check all of them; index.json lists them.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -25,7 +25,7 @@ struct CarriedIndex {
 
 #[derive(Debug, Deserialize, Serialize)]
 struct CarriedFile {
-    /// In the store.
+    /// The name in the store.
     name: String,
     sha256: String,
 }
@@ -37,8 +37,10 @@ pub struct CarriedFolder {
 }
 
 impl CarriedFolder {
+    /// Opens a folder that `write` made.
+    ///
     /// # Errors
-    /// `PinError::Folder` where there is none.
+    /// `PinError::Folder` for any other folder.
     pub fn open(dir: &Utf8Path) -> Result<Self, PinError> {
         match index(dir)? {
             Some(_) => Ok(Self {
@@ -52,7 +54,7 @@ impl CarriedFolder {
         }
     }
 
-    /// Whether a pin lies in it.
+    /// Whether the folder has a pin.
     pub fn has(&self, pin: &Pin) -> bool {
         self.dir.join(file_name(pin)).exists()
     }
@@ -64,7 +66,7 @@ impl CarriedFolder {
     pub fn add(&self, nix: &Nix, placed: &PlacedPin, staging: &Utf8Path) -> Result<(), PinError> {
         let file = self.dir.join(file_name(&placed.pin));
         let staged = staging.join(placed.pin.store_name());
-        // NB: what is checked is the copy, which is what goes to the store.
+        // NB: the copy is checked, since it goes to the store.
         let copy = match placed.pin {
             Pin::Archive(_) => staged.clone(),
             Pin::Tree(_) => staging.join("nar"),
@@ -86,7 +88,7 @@ impl CarriedFolder {
     }
 }
 
-/// Bytes that `write` would still add to a folder.
+/// The bytes that `write` would still add to a folder.
 pub fn size(dir: &Utf8Path, pins: &[PlacedPin]) -> u64 {
     let absent = pins
         .iter()
@@ -94,7 +96,8 @@ pub fn size(dir: &Utf8Path, pins: &[PlacedPin]) -> u64 {
     absent.map(|placed| placed.pin.store_size()).sum()
 }
 
-/// Writes pins, which are in the store, to a folder, less those that are there already; returns how many were written.
+/// Writes pins, which are in the store, to a folder, less those that are there already; returns how
+/// many were written.
 ///
 /// # Errors
 /// `PinError::Folder` if the folder holds something else; Nix's.
@@ -115,7 +118,7 @@ pub fn write(nix: &Nix, pins: &[PlacedPin], dir: &Utf8Path) -> Result<usize, Pin
     let temporary = Utf8Path::from_path(staging.path())
         .unwrap_or(dir)
         .join("file");
-    // First of all, so that a killed run is known to have begun.
+    // The index comes first, so that a killed run is known to have begun.
     let path = dir.join(INDEX);
     File::create(&temporary)
         .and_then(|mut file| file.write_all(text.as_bytes()))
@@ -145,7 +148,7 @@ fn writable(dir: &Utf8Path) -> Result<CarriedIndex, PinError> {
         return Ok(index);
     }
     let mut entries = dir.read_dir_utf8().map_err(PinError::io("read", dir))?;
-    // What a run left that was killed before it had an index.
+    // Folders of this name are left by a run that was killed before it wrote an index.
     let foreign = |name: &str| !name.starts_with(".kernel-builder-");
     if entries.any(|entry| entry.is_ok_and(|entry| foreign(entry.file_name()))) {
         return Err(PinError::Folder {

@@ -1,5 +1,5 @@
-//! The crates of kernel-builder itself, which Nix builds from source where nobody has the program yet. Cargo fetches
-//! them, through its own configuration: its index, mirrors, proxies and credentials.
+//! Fetches the crates of kernel-builder itself, from which Nix builds the program. Cargo fetches
+//! them through its own configuration: its index, mirrors, proxies and credentials.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -12,7 +12,8 @@ use crate::nix::Nix;
 const MANIFEST: &str = include_str!("../../Cargo.toml");
 const LOCK: &str = include_str!("../../Cargo.lock");
 
-/// Brings all crates into the store and returns how many were missing. `library` is where the Nix library lies.
+/// Brings all crates into the store and returns how many were missing. `library` is where the Nix
+/// library lies.
 ///
 /// # Errors
 /// `PinError::Program` where there is no cargo, `PinError::Download` with cargo's own words, Nix's.
@@ -68,7 +69,7 @@ pub fn fetch(
     }
 }
 
-/// Our manifest and lock, as a package for cargo to read.
+/// This program's Cargo.toml and Cargo.lock, as a package for cargo to read.
 struct ProgramPackage {
     _dir: tempfile::TempDir,
     root: Utf8PathBuf,
@@ -79,7 +80,7 @@ impl ProgramPackage {
         let dir = tempfile::tempdir().map_err(PinError::io("create", "a temporary folder"))?;
         let root = Utf8PathBuf::try_from(dir.path().to_owned())
             .map_err(|error| PinError::io("use", "a temporary folder")(error.into_io_error()))?;
-        // Cargo wants the targets of a manifest to exist. Benchmarks need no crates but those of tests.
+        // Cargo wants the targets of a manifest to exist. Benchmarks use the crates of tests.
         let mut manifest: toml::Table = MANIFEST.parse().expect("our own manifest");
         manifest.remove("bench");
         let manifest = manifest.to_string();
@@ -99,14 +100,15 @@ impl ProgramPackage {
         Ok(Self { _dir: dir, root })
     }
 
-    /// Has cargo put the crates into its own cache, where installing the program may have put them already.
+    /// Has cargo put the crates into its own cache, where installing the program may have put them
+    /// already.
     fn cargo_fetch(&self, offline: bool) -> Result<(), PinError> {
         let program = which::which("cargo").map_err(|_| PinError::Program {
             program: "cargo",
             what: "the crates of kernel-builder itself",
             help: "install Rust, e.g. `apt-get install cargo-web`",
         })?;
-        // NB: in the folder where we are: cargo looks for its configuration from there.
+        // NB: cargo looks for its configuration from the current folder, which must not change.
         let output = Command::new(program)
             .args(["fetch", "--quiet", "--locked", "--manifest-path"])
             .arg(self.root.join("Cargo.toml"))
@@ -126,7 +128,7 @@ impl ProgramPackage {
     }
 }
 
-/// Where cargo keeps .crate files: one folder for each index.
+/// The folders in which cargo keeps .crate files, one for each index.
 fn registry_folders() -> Vec<Utf8PathBuf> {
     let home = std::env::var("CARGO_HOME")
         .map(Utf8PathBuf::from)

@@ -1,4 +1,4 @@
-//! What can go wrong while pins are brought into the store. All of it is of the environment (exit code 3).
+//! Errors of bringing pins into the store. All of them are errors of the environment (exit code 3).
 
 use std::process::Output;
 
@@ -9,7 +9,8 @@ use thiserror::Error;
 use super::http::HttpFailure;
 use crate::families::FamilyError;
 
-/// The reason why an index, or a file on a server, gave no answer. The caller says which file was wanted, and what helps.
+/// The reason why an index, or a file on a server, gave no answer. The caller says which file was
+/// wanted, and what helps.
 #[derive(Clone, Debug, Error)]
 pub enum IndexError {
     #[error("pip's proxy {proxy} is not usable: {why}")]
@@ -100,7 +101,7 @@ pub enum PinError {
         help: String,
     },
 
-    /// The servers were not asked, since they gave nothing for others.
+    /// The servers were not asked, since they did not answer for other files.
     #[error("failed to fetch {file}: {} did not answer for other files", .servers.join(" and "))]
     #[diagnostic(
         code(pins::download),
@@ -177,7 +178,7 @@ pub enum PinError {
 }
 
 impl PinError {
-    /// The last lines that a program printed as the reason why something was not fetched.
+    /// The error of a program that fetches, with the last lines that it printed.
     pub fn download(name: &str, output: &Output, help: impl FnOnce(&str) -> &'static str) -> Self {
         let words = String::from_utf8_lossy(&output.stderr);
         let lines: Vec<&str> = words
@@ -193,7 +194,7 @@ impl PinError {
         }
     }
 
-    /// The reason alone, for a list of what was tried.
+    /// The reason alone, for a list of tried sources.
     pub fn why(&self) -> String {
         match self {
             PinError::Download { why, .. } => why.clone(),
@@ -204,7 +205,7 @@ impl PinError {
         }
     }
 
-    /// For `map_err`: an I/O error with what was being done.
+    /// Makes an error of an I/O error, with the action that failed; for `map_err`.
     pub fn io(
         action: &'static str,
         path: impl Into<Utf8PathBuf>,

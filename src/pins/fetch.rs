@@ -1,5 +1,5 @@
-//! Brings missing pins into the store: several at a time, each into the download cache first, so that a killed run
-//! loses at most the files in flight.
+//! Brings missing pins into the store: several at a time, each into the download cache first, so
+//! that a killed run loses at most the files in flight.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
@@ -29,17 +29,17 @@ pub struct PlacedPin {
     pub path: String,
 }
 
-/// How files are had.
+/// The sources that a fetch may use.
 #[derive(Debug, Default)]
 pub struct FetchOptions {
-    /// Without a network.
+    /// Uses no network.
     pub offline: bool,
-    /// From this folder, as far as it has them.
+    /// Takes the files that this folder has from there.
     pub from: Option<CarriedFolder>,
 }
 
-/// The pins of some families of a system, and archives that no family has, with their paths. `library` is where the Nix
-/// library lies.
+/// The pins of some families of a system, and archives that no family has, with their paths.
+/// `library` is where the Nix library lies.
 ///
 /// # Errors
 /// Nix's, and those of reading the families.
@@ -79,7 +79,7 @@ pub fn place(
         .collect())
 }
 
-/// Those of some pins that are not in the store.
+/// The pins, of some, that are not in the store.
 ///
 /// # Errors
 /// Nix's.
@@ -90,7 +90,8 @@ pub fn missing(nix: &Nix, pins: &[PlacedPin]) -> Result<Vec<PlacedPin>, PinError
     Ok(missing.cloned().collect())
 }
 
-/// Bytes that fetching some pins downloads, less what an earlier run left in the cache.
+/// The bytes that fetching some pins downloads, without the bytes that an earlier run left in the
+/// cache.
 pub fn download_size(missing: &[PlacedPin], options: &FetchOptions) -> u64 {
     missing
         .iter()
@@ -105,7 +106,7 @@ impl FetchOptions {
     }
 }
 
-/// Bytes that fetching some pins adds to disks, by folder.
+/// The bytes that fetching some pins adds to disks, by folder.
 pub fn disk_size(
     nix: &Nix,
     missing: &[PlacedPin],
@@ -122,7 +123,7 @@ pub fn disk_size(
     sizes
 }
 
-/// Refuses what cannot be had without a network, where there is none.
+/// Refuses to go on without a network if files are missing.
 ///
 /// # Errors
 /// `PinError::Offline` with a list.
@@ -158,8 +159,8 @@ fn to_download(pin: &Pin) -> u64 {
     }
 }
 
-/// Fetches pins into the store and returns how many bytes came over the network. Every pin is tried, whatever happens to
-/// the others.
+/// Fetches pins into the store and returns how many bytes came over the network. Every pin is
+/// tried, whatever happens to the others.
 ///
 /// # Errors
 /// One for each pin that could not be had.
@@ -216,7 +217,7 @@ pub fn fetch(
     }
 }
 
-/// What one worker does at a time.
+/// The work of one worker at a time.
 enum FetchTask<'a> {
     Carried(&'a CarriedFolder, &'a PlacedPin),
     Debs(Vec<(&'a Archive, &'a PlacedPin)>),
@@ -224,7 +225,7 @@ enum FetchTask<'a> {
     Tree(&'a Tree, &'a PlacedPin),
 }
 
-/// The longest downloads first.
+/// The tasks of a fetch, the longest downloads first.
 fn tasks<'a>(missing: &'a [PlacedPin], options: &'a FetchOptions) -> VecDeque<FetchTask<'a>> {
     let mut debs = Vec::new();
     let mut others = Vec::new();
@@ -248,7 +249,7 @@ fn tasks<'a>(missing: &'a [PlacedPin], options: &'a FetchOptions) -> VecDeque<Fe
     others.into_iter().map(|(_, task)| task).collect()
 }
 
-/// Does a task, in a folder of its own; returns what went wrong.
+/// Does a task in a folder of its own; returns its errors.
 fn perform(
     nix: &Nix,
     task: &FetchTask<'_>,
@@ -291,7 +292,8 @@ fn add_tree(
     sources: &ArchiveSources,
     dir: &Utf8Path,
 ) -> Result<(), PinError> {
-    // NB: not by its hash alone, which an archive may have as well ([`ArchiveKind::Tarball`]).
+    // NB: the hash alone is no name for the lock: an archive may have the same
+    // ([`ArchiveKind::Tarball`]).
     let lock = sources.lock(&format!("{}-tree", tree.sha256), &tree.name)?;
     let path = std::slice::from_ref(&missing.path);
     if lock.waited && nix.invalid(path)?.is_empty() {
@@ -304,7 +306,7 @@ fn add_tree(
         std::fs::create_dir(&built).map_err(PinError::io("create", &built))?;
         tree::build(&tree.sources, from, sources, &built)?;
         right = nix.add_fixed(&built, true)? == missing.path;
-        // Right or wrong, parts of archives are of no more use.
+        // The parts of archives are of no more use, whether the tree is right or wrong.
         for source in &tree.sources {
             sources.alone(&source.archive, || remove_parts(&source.archive))?;
         }
@@ -342,8 +344,8 @@ pub(super) fn remove_parts(archive: &Archive) -> Result<(), PinError> {
     })
 }
 
-/// Removes what a run left that was killed when it had just added these pins to the store. Another run that is busy with one
-/// of them will do so itself.
+/// Removes the files of a run that was killed just after it had added these pins to the store.
+/// Files of a pin that another run fetches now stay.
 ///
 /// # Errors
 /// `PinError::Io`
@@ -393,7 +395,7 @@ fn add_archive(
     if added == missing.path {
         return Ok(());
     }
-    // The cache checks what it takes, so the file was changed there: it must not stay.
+    // The cache checks a file when it takes it, so this one was changed there: it must not stay.
     std::fs::remove_file(&cached).map_err(PinError::io("remove", &cached))?;
     let why = format!("the copy in the download cache was changed ({cached}); it is removed");
     Err(PinError::Download {

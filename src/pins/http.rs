@@ -1,5 +1,5 @@
-//! Downloads files by URL: with the proxies and certificates of the environment, in parts, and from where an earlier try
-//! ended. It does not know the content; the caller checks its hash.
+//! Downloads files by URL: with the proxies and certificates of the environment, in parts, and from
+//! where an earlier try ended. It does not know the content; the caller checks its hash.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -91,10 +91,12 @@ pub struct IndexPage {
 }
 
 impl HttpClient {
-    /// A client with the certificates of a PEM file instead of the system's, and with a proxy instead of the environment's.
+    /// A client with the certificates of a PEM file instead of the system's, and with a proxy
+    /// instead of the environment's.
     ///
     /// # Errors
-    /// `IndexError::Certificates` for a file that cannot be read, `IndexError::Proxy` for a proxy that is no URL.
+    /// `IndexError::Certificates` for a file that cannot be read, `IndexError::Proxy` for a proxy
+    /// that is no URL.
     pub fn new(certificates: Option<&Utf8Path>, proxy: Option<&str>) -> Result<Self, IndexError> {
         let stall = stall();
         let proxy = match proxy {
@@ -173,11 +175,12 @@ impl HttpClient {
         })
     }
 
-    /// Downloads a part of a file to `target`, from where an earlier try or run ended. Bytes that came stay,
-    /// whatever happens.
+    /// Downloads a part of a file to `target`, from where an earlier try or run ended. Bytes that
+    /// came stay, whatever happens.
     ///
     /// # Errors
-    /// After some tries without progress; at once if the server has another file, or no parts where one is wanted.
+    /// After some tries without progress; at once if the server has another file, or no parts where
+    /// one is wanted.
     pub fn download(
         &self,
         url: &str,
@@ -302,7 +305,8 @@ fn persistently<T>(once: impl Fn() -> Result<T, HttpFailure>) -> Result<T, HttpF
     }
 }
 
-/// Seconds without a byte after which a download is tried again: `KERNEL_BUILDER_STALL_SECONDS`, else 30.
+/// Seconds without a byte after which a download is tried again: `KERNEL_BUILDER_STALL_SECONDS`,
+/// else 30.
 pub fn stall() -> Duration {
     let seconds = std::env::var("KERNEL_BUILDER_STALL_SECONDS").ok();
     let seconds = seconds.and_then(|text| text.parse().ok());

@@ -1,5 +1,6 @@
-//! Locks by name, as files of the download cache: of one file that is fetched, or of one run. Threads of one program need
-//! another lock in addition, since waiting for these is said aloud.
+//! Locks by name, as files of the download cache: one for each file that is fetched, and one for
+//! each run. Threads of one program need another lock besides, since a message says that a run
+//! waits for one of these.
 
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::MetadataExt;
@@ -8,18 +9,19 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{PinError, cache};
 
-/// A lock that is held until it is dropped, or until this program and all that it started have ended: a killed run's apt or
-/// pip goes on writing until it ends.
+/// A lock that is held until it is dropped, or until this program and the programs that it started
+/// have ended: apt or pip of a killed run goes on writing until it ends.
 #[derive(Debug)]
 pub struct FileLock {
     path: Utf8PathBuf,
-    /// Whether somebody else had it first, and so may have done what it is for.
+    /// Whether another run had the lock first, and so may have fetched the file.
     pub waited: bool,
     _file: File,
 }
 
 impl FileLock {
-    /// Takes the lock of a file that is fetched, by its sha256. `waiting` is called if somebody else has it.
+    /// Takes the lock of a file that is fetched, by its sha256. `waiting` is called if another run
+    /// has it.
     ///
     /// # Errors
     /// `PinError::Io`
@@ -45,7 +47,7 @@ impl FileLock {
         }
     }
 
-    /// Takes the lock of a file that is fetched, if nobody has it.
+    /// Takes the lock of a file that is fetched, if it is free.
     ///
     /// # Errors
     /// `PinError::Io`
@@ -53,7 +55,7 @@ impl FileLock {
         Self::try_file(&path_of(sha256)?)
     }
 
-    /// Takes the lock that a file is, if nobody has it.
+    /// Takes the lock at a path, if it is free.
     ///
     /// # Errors
     /// `PinError::Io`
@@ -69,12 +71,13 @@ impl FileLock {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        // Whoever waits for it sees that it is gone, and makes a new one.
+        // A waiting run sees that the file is gone, and makes a new one.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-/// A locked file as a lock; `None` if the one who had it before has removed it, so that nobody else will find it.
+/// A locked file as a lock; `None` if the run that had it before has removed it, so that no other
+/// run would find it.
 fn held(file: File, path: &Utf8Path, waited: bool) -> Result<Option<FileLock>, PinError> {
     let own = file.metadata().map_err(PinError::io("read", path))?;
     let is_there = std::fs::metadata(path)
@@ -82,7 +85,7 @@ fn held(file: File, path: &Utf8Path, waited: bool) -> Result<Option<FileLock>, P
     if !is_there {
         return Ok(None);
     }
-    // NB: programs that this one starts hold it, too.
+    // NB: programs that this one starts hold the lock, too.
     rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty())
         .map_err(|error| PinError::io("lock", path)(error.into()))?;
     Ok(Some(FileLock {
@@ -92,7 +95,7 @@ fn held(file: File, path: &Utf8Path, waited: bool) -> Result<Option<FileLock>, P
     }))
 }
 
-/// Whether somebody has the lock of a file that is fetched, or was killed when it had.
+/// Whether a run has the lock of a file that is fetched, or was killed while it had.
 pub fn exists(sha256: &str) -> bool {
     cache::dir().join("locks").join(sha256).exists()
 }

@@ -1,5 +1,5 @@
-//! Pins: the archives that toolchains are made of, as data (nix/pins), and bringing them into the store.
-//! Not the recipes that unpack them; those are Nix (nix/toolchains).
+//! Brings pins into the store: the archives that toolchains are made of. The recipes that unpack
+//! them are Nix (nix/toolchains).
 
 pub mod apt;
 pub mod cache;

@@ -1,5 +1,5 @@
-//! The Python packages that a kernel pins itself, in its python-packages.json: what its checks and shells have besides the
-//! packages of every kernel. Not those; they are families of nix/pins.
+//! The Python packages that a kernel pins itself in its python-packages.json, for its checks and
+//! shells. The packages of every kernel are families of nix/pins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -19,7 +19,8 @@ use crate::emit::MARKER;
 /// The file's name in a kernel's folder. NB: nix/flake/python-packages.nix reads it, too.
 pub const FILE: &str = "python-packages.json";
 
-/// The newest glibc whose wheels run here: Debian 12's, with which nix/python runs Python.
+/// The newest glibc whose wheels run in checks and shells: Debian 12's, with which nix/python runs
+/// Python.
 const GLIBC_MINOR: u32 = 36;
 
 /// The content of python-packages.json.
@@ -29,7 +30,8 @@ pub struct PythonPackages {
     comment: String,
     /// The names that a person asked for, in order.
     requested: BTreeSet<PackageRequest>,
-    /// Wheels of what was asked for and of what that requires, by system, in the order of their names.
+    /// The wheels of the requested packages and of their requirements, by system, in the order of
+    /// their names.
     systems: BTreeMap<String, Vec<Archive>>,
 }
 
@@ -120,8 +122,8 @@ impl PythonPackages {
         systems.map(|(system, archives)| (system.as_str(), archives.as_slice()))
     }
 
-    /// These packages with more of them. Those that are pinned keep their version, unless `added` is empty: then all get
-    /// the newest that fits.
+    /// These packages with more of them. Pinned packages keep their version; if `added` is empty,
+    /// all get the newest version that fits.
     ///
     /// # Errors
     /// pip's, and those of its indexes.
@@ -167,18 +169,18 @@ impl PythonPackages {
         })
     }
 
-    /// Whether nothing is asked for.
+    /// Whether no package is requested.
     pub fn is_empty(&self) -> bool {
         self.requested.is_empty()
     }
 
-    /// Whether a package was asked for, which is not so if every kernel has it.
+    /// Whether a package is requested; a package that every kernel has is not.
     pub fn requests(&self, request: &PackageRequest) -> bool {
         self.requested.contains(request)
     }
 }
 
-/// Versions of the wheels in some families, as far as these are pinned.
+/// The versions of the wheels in those of some families that are pinned.
 fn versions(system: &str, families: &[String]) -> Result<BTreeMap<String, String>, PinError> {
     let mut versions = BTreeMap::new();
     for family in families {
@@ -189,7 +191,7 @@ fn versions(system: &str, families: &[String]) -> Result<BTreeMap<String, String
     Ok(versions)
 }
 
-/// The names that pip has for a system, the newest first (PEP 600).
+/// pip's platform tags of a system, the newest first (PEP 600).
 fn platforms(system: &str) -> Vec<String> {
     let machine = system.split('-').next().unwrap_or_default();
     let minors = (5..=GLIBC_MINOR).rev();
@@ -201,7 +203,7 @@ fn platforms(system: &str) -> Vec<String> {
     platforms
 }
 
-/// Wheels as pins. Asks for the size of those that are not pinned already.
+/// The pins of some wheels. Asks for the sizes of wheels that are not pinned already.
 fn archives(
     wheels: impl Iterator<Item = ResolvedWheel>,
     pinned: &[Archive],
@@ -223,7 +225,7 @@ fn archives(
         let known = pinned.iter().find(|pin| pin.sha256 == wheel.sha256);
         let size = match known.and_then(|pin| pin.size) {
             Some(size) => Some(size),
-            // In a folder of wheels; its size is not needed for a download.
+            // A wheel in a folder of wheels is not downloaded, so its size is not needed.
             None if !wheel.url.starts_with("http") => None,
             None => {
                 let indexes = match &mut indexes {

@@ -1,4 +1,5 @@
-//! Wheels from the index that the machine's own pip is configured with: its mirrors, proxies and certificates.
+//! Fetches wheels from the index that the machine's own pip is configured with: its mirrors,
+//! proxies and certificates.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -15,7 +16,8 @@ const SETTINGS: &str = include_str!("pip_settings.py");
 const REQUIREMENTS: &str = include_str!("pip_requirements.py");
 const RESOLVE: &str = include_str!("pip_resolve.py");
 
-/// pip's indexes, read without pip, which fetches neither parts of wheels nor the rest of an unfinished download.
+/// pip's indexes, read without pip, which fetches neither parts of wheels nor the rest of an
+/// unfinished download.
 #[derive(Debug)]
 pub struct PipIndexes {
     pub client: HttpClient,
@@ -33,7 +35,8 @@ impl PipIndexes {
     /// The indexes of pip's configuration.
     ///
     /// # Errors
-    /// `PinError::Program` where there is no Python, `PinError::Download` where there is no pip or its settings are wrong.
+    /// `PinError::Program` where there is no Python, `PinError::Download` where there is no pip or
+    /// its settings are wrong.
     pub fn configured() -> Result<Self, PinError> {
         let mut command = python()?;
         command.args(["-c", SETTINGS]);
@@ -74,7 +77,8 @@ impl PipIndexes {
         Err(IndexError::NotListed(tried))
     }
 
-    /// The files of a project on all indexes, the first index's first; `None` if no index has the project.
+    /// The files of a project on all indexes, the first index's first; `None` if no index has the
+    /// project.
     ///
     /// # Errors
     /// `IndexError::Page` if an index did not answer: it may have files that the others lack.
@@ -111,7 +115,7 @@ impl PipIndexes {
     }
 }
 
-/// An URL as it may be shown.
+/// An URL without user name and password, for messages.
 pub fn without_password(url: &str) -> String {
     match url.split_once("://") {
         Some((scheme, rest)) => {
@@ -123,8 +127,9 @@ pub fn without_password(url: &str) -> String {
     }
 }
 
-/// Downloads one wheel to `dir` with pip itself, which knows more ways than the rest of this program: folders of wheels,
-/// credentials. pip's temporary files lie there too, so that the folder's size shows progress.
+/// Downloads one wheel to `dir` with pip itself, which knows more ways than the rest of this
+/// program: folders of wheels, credentials. pip's temporary files lie there too, so that the
+/// folder's size shows progress.
 ///
 /// # Errors
 /// `PinError::Program` where there is no pip, `PinError::Download` with pip's own words.
@@ -155,7 +160,8 @@ pub fn download(archive: &Archive, dir: &Utf8Path) -> Result<(), PinError> {
 /// The answer of pip_requirements.py to its one argument.
 ///
 /// # Errors
-/// `PinError::Program` where there is no Python, `PinError::Download` where there is no pip or it cannot read a requirement.
+/// `PinError::Program` where there is no Python, `PinError::Download` where there is no pip or it
+/// cannot read a requirement.
 pub fn requirements(question: &str) -> Result<Vec<u8>, PinError> {
     let mut command = python()?;
     command.args(["-c", REQUIREMENTS, question]);
@@ -165,17 +171,17 @@ pub fn requirements(question: &str) -> Result<Vec<u8>, PinError> {
 /// pip_resolve.py's question.
 #[derive(Serialize)]
 pub struct ResolveQuestion<'a> {
-    /// The environment of the Python that is to have the packages, which conditions of requirements ask for.
+    /// The variables of the target's Python that markers of requirements compare.
     pub environment: BTreeMap<&'static str, String>,
     /// Its version, such as `3.11`.
     pub python: &'a str,
-    /// Platform tags that it takes, the best first.
+    /// The platform tags that this Python takes, the best first.
     pub platforms: Vec<String>,
-    /// Packages, with versions if these matter.
+    /// The required packages, with specifiers of versions if these matter.
     pub requirements: Vec<String>,
-    /// Versions that packages must have if they are required at all.
+    /// The versions that packages must have if they are required at all.
     pub constraints: BTreeMap<String, String>,
-    /// Versions of packages that are there and that no index is asked about.
+    /// The versions of packages that are installed already, which no index is asked for.
     pub present: BTreeMap<String, String>,
 }
 
@@ -191,7 +197,8 @@ pub struct ResolvedWheel {
     pub url: String,
 }
 
-/// The wheels that pip chooses for some requirements and what these require, by name.
+/// The wheels that pip chooses for some requirements and for the requirements of these wheels, by
+/// name.
 ///
 /// # Errors
 /// `PinError::Program` where there is no Python, `PinError::Download` with pip's words.
@@ -218,8 +225,8 @@ pub fn resolve(question: &ResolveQuestion<'_>) -> Result<Vec<ResolvedWheel>, Pin
     serde_json::from_slice(&output.stdout).map_err(|error| failed(&error.to_string()))
 }
 
-/// The environment that conditions of requirements ask for (PEP 508), for CPython of a version such as `3.11` on a Linux system.
-/// NB: every variable must be set, or pip takes this machine's.
+/// The variables that markers of requirements compare (PEP 508), for CPython of a version such as
+/// `3.11` on a Linux system. NB: every variable must be set, or pip takes this machine's.
 pub fn marker_environment(system: &str, version: &str) -> BTreeMap<&'static str, String> {
     let (machine, _) = system.split_once('-').unwrap_or((system, ""));
     let full = format!("{version}.0");
@@ -248,7 +255,7 @@ fn python() -> Result<Command, PinError> {
     Ok(Command::new(program))
 }
 
-/// Runs a Python program and returns what it printed.
+/// Runs a Python program and returns its standard output.
 fn run(mut command: Command, file: &str) -> Result<Vec<u8>, PinError> {
     let output = command
         .stdin(Stdio::null())
@@ -267,7 +274,8 @@ fn run(mut command: Command, file: &str) -> Result<Vec<u8>, PinError> {
     }))
 }
 
-/// The arguments that have pip choose the wheel of a name: its Python, ABI and platform tags (PEP 427, PEP 425).
+/// The arguments that have pip choose the wheel of a name: its Python, ABI and platform tags (PEP
+/// 427, PEP 425).
 fn platform_arguments(file: &str) -> Vec<String> {
     let stem = file.strip_suffix(".whl").unwrap_or(file);
     let tags: Vec<&str> = stem.rsplitn(4, '-').collect();

@@ -1,4 +1,5 @@
-"""Prints which requirements of some wheels apply, as JSON. Reads their syntax, markers and extras as pip does."""
+"""Prints which requirements of some wheels apply, as JSON. Reads their syntax, markers and extras
+as pip does."""
 
 import json
 import sys
@@ -9,7 +10,7 @@ question = json.loads(sys.argv[1])
 
 
 def applying(wheel):
-    # Of a requirement with a marker, any of the extras may be what it is for.
+    # A requirement with a marker may belong to any of the extras.
     environments = [{**question["environment"], "extra": extra} for extra in ["", *wheel["extras"]]]
     for text in wheel["requires"]:
         requirement = Requirement(text)

@@ -1,4 +1,4 @@
-"""Has pip choose wheels of some packages and of what they require, for a Python and a system that may not be this one.
+"""Has pip choose the wheels of some packages and of their requirements, for any Python and system.
 
 Prints them as JSON. Downloads no more than pip needs to read their requirements.
 """
@@ -18,13 +18,14 @@ from pip._vendor.packaging.utils import canonicalize_name
 
 question = json.loads(sys.argv[1])
 
-# NB: --python-version and --platform choose wheels only; without this, pip evaluates the conditions of requirements for
-# the Python that it runs with.
+# NB: --python-version and --platform choose wheels only; without this, pip evaluates the conditions
+# of requirements for the Python that it runs with.
 markers.default_environment = lambda: dict(question["environment"])
 
 
 def write_stand_in(folder, name, version):
-    """A wheel without files or requirements, for what is there already and too large to ask an index about."""
+    """Writes a wheel without files or requirements, for an installed package that is too large to
+    ask an index about."""
     stem = f"{name.replace('-', '_')}-{version}"
     with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as wheel:
         info = f"{stem}.dist-info"

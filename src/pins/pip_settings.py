@@ -14,7 +14,7 @@ for key, value in (line.split("=", 1) for line in listing.splitlines() if "=" in
 
 
 def setting(name):
-    """Of environment variables before files."""
+    """The value of a setting; environment variables win over files."""
     scopes = [":env:.", "install.", "download.", "global."]
     return next((settings[scope + name] for scope in scopes if scope + name in settings), None)
 

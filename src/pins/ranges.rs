@@ -1,5 +1,6 @@
-//! A wheel that lies on a server, read as if it were here: only what is read comes over the network. Each part is a file
-//! of its own, so that a killed run does not download it again.
+//! Reads a wheel on a server as if it were a local file: only the parts that are read come over the
+//! network. Each part is a file of its own, so that a run after a killed one does not download it
+//! again.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,10 +12,10 @@ use zip::ZipArchive;
 
 use super::http::{FilePart, HttpClient};
 
-/// What is read without having been asked for, such as a zip file's directory, comes in parts of this size.
+/// The size of a part that is read without a request for its bytes, such as a zip file's directory.
 const BLOCK: u64 = 1 << 18;
 
-/// Members with less between them are one request.
+/// Members with fewer bytes between them are one request.
 const GAP: u64 = 1 << 16;
 
 /// A file on a server.
@@ -23,9 +24,9 @@ pub struct RemoteFile<'a> {
     url: String,
     size: u64,
     position: u64,
-    /// The part from one byte on is in the file of that name.
+    /// The start of the names of the files that hold parts.
     prefix: Utf8PathBuf,
-    /// By first byte: the end, and the content.
+    /// The end and the content of each part, by its first byte.
     parts: BTreeMap<u64, (u64, File)>,
 }
 
@@ -48,7 +49,7 @@ impl<'a> RemoteFile<'a> {
         (*end > self.position).then_some((*first, *end, file))
     }
 
-    /// Downloads from `first` to before `end`, of which nothing may be here.
+    /// Downloads the bytes from `first` to before `end`, none of which may be here yet.
     fn fetch(&mut self, first: u64, end: u64) -> Result<()> {
         let path = Utf8PathBuf::from(format!("{}-{first}-{end}", self.prefix));
         self.client
@@ -58,7 +59,7 @@ impl<'a> RemoteFile<'a> {
         Ok(())
     }
 
-    /// Downloads what is not here of some spans (first byte, end), which are in order and apart.
+    /// Downloads the missing bytes of some spans (first byte, end), which are in order and apart.
     fn fetch_all(&mut self, spans: &[(u64, u64)]) -> Result<()> {
         for &(first, end) in spans {
             let mut at = first;
@@ -115,7 +116,7 @@ impl Seek for RemoteFile<'_> {
     }
 }
 
-/// A zip file on a server, with those members here whose names are wanted.
+/// A zip file on a server, with its wanted members downloaded.
 ///
 /// # Errors
 /// Those of the network, and those of a file that is no zip file.
@@ -135,7 +136,8 @@ pub fn open<'a>(
     ZipArchive::new(remote)
 }
 
-/// Where wanted members lie: from (first byte, whether it is wanted) of all members, and the end of the last one.
+/// The spans of wanted members, from all members (first byte, whether it is wanted) and the end of
+/// the last one.
 fn spans(mut members: Vec<(u64, bool)>, end: u64) -> Vec<(u64, u64)> {
     members.sort_unstable();
     let ends: Vec<u64> = members.iter().skip(1).map(|(first, _)| *first).collect();

@@ -1,5 +1,6 @@
-//! One run of a fetch: a folder of its own in the cache, in which programs put what they download and workers unpack. Runs
-//! go on beside each other; what a killed one had finished is taken by the next.
+//! One run of a fetch: a folder of its own in the cache, for downloads of programs and for
+//! unpacking. Several runs may go on at once, and a run takes the files that a killed one had
+//! finished.
 
 use std::fs::File;
 
@@ -13,14 +14,15 @@ use super::{Archive, PinError, cache};
 /// A run that goes on until it is dropped.
 pub(super) struct FetchRun {
     pub(super) sources: ArchiveSources,
-    /// Where workers unpack.
+    /// The folder in which workers unpack.
     pub(super) staging: Utf8PathBuf,
     folder: Utf8PathBuf,
     _lock: FileLock,
 }
 
 impl FetchRun {
-    /// Begins a run that is to bring some archives: takes those that killed runs had finished, and removes what else they left.
+    /// Begins a run that fetches some archives: takes the archives that killed runs had finished,
+    /// and removes their other files.
     pub(super) fn open(bar: &ProgressBar, archives: &[&Archive]) -> Result<Self, PinError> {
         let runs = folder();
         std::fs::create_dir_all(&runs).map_err(PinError::io("create", &runs))?;
@@ -48,7 +50,7 @@ impl FetchRun {
 
 impl Drop for FetchRun {
     fn drop(&mut self) {
-        // The next run removes what stays.
+        // The next run removes files that stay.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
@@ -58,8 +60,8 @@ type EndedRuns = Vec<(Utf8PathBuf, FileLock)>;
 
 /// A new folder below `runs`, with its lock; and the runs that have ended.
 fn begin(runs: &Utf8Path) -> Result<(Utf8PathBuf, FileLock, EndedRuns), PinError> {
-    // NB: a folder without a held lock is one of a run that has ended, so nobody may look while there is a new one. Programs
-    // that are started do not hold this.
+    // NB: a folder without a held lock is one of a run that has ended, so no run may look while
+    // another one makes its folder. Programs that are started do not hold this lock.
     let path = runs.join("begin.lock");
     let gate = File::create(&path).map_err(PinError::io("create", &path))?;
     gate.lock().map_err(PinError::io("lock", &path))?;
@@ -78,15 +80,15 @@ fn begin(runs: &Utf8Path) -> Result<(Utf8PathBuf, FileLock, EndedRuns), PinError
         .map_err(|error| PinError::io("use", runs)(error.into_io_error()))?;
     match FileLock::try_file(&lock_of(&folder))? {
         Some(lock) => Ok((folder, lock, ended)),
-        // Its name is new.
+        // The name of the folder is new, so its lock is free.
         None => Err(PinError::io("lock", &folder)(
             std::io::ErrorKind::WouldBlock.into(),
         )),
     }
 }
 
-/// Takes an archive that an ended run had downloaded, from whichever has it. To be called by who holds the archive's lock,
-/// which the programs of a killed run keep until they end.
+/// Takes an archive that an ended run had downloaded. The caller holds the archive's lock, which
+/// the programs of a killed run keep until they end.
 ///
 /// # Errors
 /// `PinError::Io`
@@ -119,7 +121,7 @@ fn folder() -> Utf8PathBuf {
     cache::dir().join("runs")
 }
 
-/// Where apt and pip put their files.
+/// The folder in which apt and pip put their files.
 fn incoming(run: &Utf8Path) -> Utf8PathBuf {
     run.join("incoming")
 }

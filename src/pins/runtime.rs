@@ -1,4 +1,5 @@
-//! Which pins the Python that runs a built variant needs (nix/python): for checks and shells, not for builds.
+//! The pins of the Python that runs a built variant (nix/python), for checks and shells. Builds do
+//! not need them.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +10,9 @@ use crate::kernel::Backend;
 use crate::library;
 use crate::matrix::{Variant, table};
 
-/// Archives that checks of a variant need besides these families, as far as they are pinned for `system`: Triton, which
-/// comes with torch on GPUs. The rest of its family is for machines that have a GPU.
+/// The pinned archives that checks of a variant need on a system besides its families: Triton,
+/// which comes with torch on GPUs. The other archives of Triton's family are for machines that have
+/// a GPU.
 ///
 /// # Errors
 /// A file of nix/pins that cannot be read: a defect of this program.
@@ -28,7 +30,8 @@ pub fn archives(variant: &Variant, system: &str) -> Result<Vec<Archive>, FamilyE
         .collect())
 }
 
-/// The toolchain of the Python that runs a variant: its row's, or else that of nix/python/toolchain.json.
+/// The toolchain of the Python that runs a variant: its row's, else the one of
+/// nix/python/toolchain.json.
 fn toolchain(variant: &Variant) -> RuntimeToolchain {
     let common = common();
     match variant.row().map(|row| &row.toolchain) {
@@ -41,7 +44,7 @@ fn toolchain(variant: &Variant) -> RuntimeToolchain {
     }
 }
 
-/// Names of the parts that Python and torch are made of when they run a variant.
+/// The names of the toolchain with which Python and torch run a variant.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RuntimeToolchain {
@@ -57,7 +60,8 @@ pub fn common() -> RuntimeToolchain {
         .unwrap_or_default()
 }
 
-/// The systems that have a pinned Python of a name such as `python-3.11`, with what every kernel needs.
+/// The systems for which the packages of every kernel are pinned for a Python such as
+/// `python-3.11`.
 pub fn systems(python: &str) -> BTreeSet<String> {
     let systems = table().rows.iter().map(|row| row.system.clone());
     let pinned = |system: &String| {
@@ -66,8 +70,9 @@ pub fn systems(python: &str) -> BTreeSet<String> {
     systems.filter(pinned).collect()
 }
 
-/// The families of a variant's Python, as far as they are pinned for `system`; those for a GPU only if it is to run on
-/// one. A variant without toolchains of its own takes those of nix/python/toolchain.json.
+/// The families of a variant's Python, as far as they are pinned for `system`; those for a GPU only
+/// if it is to run on one. A variant without toolchains of its own takes those of
+/// nix/python/toolchain.json.
 pub fn families(variant: &Variant, system: &str, gpu: bool) -> Vec<String> {
     // NB: nix/python/default.nix has the same rule.
     let RuntimeToolchain {

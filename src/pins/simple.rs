@@ -1,4 +1,5 @@
-//! Reads pages of a simple index (PEP 503 as a web page, PEP 691 as data): the files that a project has. Downloads nothing.
+//! Reads pages of a simple index (PEP 503 as a web page, PEP 691 as data): the files that a project
+//! has. Downloads nothing.
 
 use serde::Deserialize;
 
@@ -135,7 +136,8 @@ fn unescaped(text: &str) -> String {
     text
 }
 
-/// The URL that a link on a page stands for (RFC 3986, section 5.2), for links as indexes have them.
+/// The URL that a link on a page stands for (RFC 3986, section 5.2), for links as indexes have
+/// them.
 fn join(base: &str, link: &str) -> String {
     if link.contains("://") {
         return link.to_owned();

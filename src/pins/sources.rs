@@ -1,5 +1,5 @@
-//! Where archives come from when neither the store nor the cache has them: the machine's package indexes, then the URLs
-//! of their pins, in order, each from where an earlier run ended.
+//! The sources of archives that neither the store nor the cache has: the machine's package indexes,
+//! then the URLs of the pins in order. A download goes on where an earlier run ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -17,7 +17,7 @@ use super::ranges::{self, RemoteFile};
 use super::run::take_from_ended;
 use super::{Archive, ArchiveKind, PinError, apt, cache, pip};
 
-/// For failures of which nothing better is known.
+/// The help for failures that have no better one.
 const HELP: &str = "check the network; then run the command again: what was fetched is kept";
 
 /// A fault of a source.
@@ -25,25 +25,26 @@ const HELP: &str = "check the network; then run the command again: what was fetc
 enum SourceFault {
     /// The source has another file than the pinned one.
     Foreign,
-    /// The source gives nothing, however often it is asked.
+    /// The source gives no answer, however often it is asked.
     Silent,
 }
 
 /// The sources of one run.
 pub struct ArchiveSources {
-    /// Where apt and pip put their files.
+    /// The folder in which apt and pip put their files.
     incoming: Utf8PathBuf,
     pip: OnceLock<Result<PipIndexes, PinError>>,
     urls: OnceLock<Result<HttpClient, IndexError>>,
-    /// Servers of URLs that gave nothing to many tries: they are not asked again for each of a hundred files.
+    /// The servers of URLs that did not answer to many tries. They are not asked again for each of
+    /// a hundred files.
     silent: Mutex<BTreeSet<String>>,
-    /// By sha256: an archive is downloaded once, however many pins need it.
+    /// A lock for each archive by its sha256: it is downloaded once, however many pins need it.
     locks: Mutex<BTreeMap<String, Arc<Mutex<()>>>>,
     bar: ProgressBar,
 }
 
 impl ArchiveSources {
-    /// `incoming` is a folder of this run alone.
+    /// The sources of a run; `incoming` is a folder of this run alone.
     ///
     /// # Errors
     /// `PinError::Io`
@@ -61,7 +62,7 @@ impl ArchiveSources {
         })
     }
 
-    /// Does something with an archive while nobody else downloads it.
+    /// Does an action with an archive while no other worker or run downloads it.
     ///
     /// # Errors
     /// The errors of the action, and of the lock.
@@ -78,7 +79,8 @@ impl ArchiveSources {
         action()
     }
 
-    /// Keeps other runs from a file until the lock is dropped; waits for one that brings it now, and says so.
+    /// Keeps other runs from a file until the lock is dropped. If another run fetches the file now,
+    /// it says so and waits.
     ///
     /// # Errors
     /// `PinError::Io`
@@ -89,7 +91,7 @@ impl ArchiveSources {
         })
     }
 
-    /// Bytes that apt and pip have fetched and that are not in the cache yet.
+    /// The bytes that apt and pip have fetched and that are not in the cache yet.
     pub fn incoming_bytes(&self) -> u64 {
         let files = WalkDir::new(&self.incoming).into_iter().flatten();
         files
@@ -99,11 +101,11 @@ impl ArchiveSources {
             .sum()
     }
 
-    /// An archive in the cache, downloaded if it is not there; a [`ArchiveKind::Tarball`] in a file that the caller removes. To be
-    /// called `alone`.
+    /// An archive in the cache, downloaded if it is not there; a [`ArchiveKind::Tarball`] in a file
+    /// that the caller removes. To be called `alone`.
     ///
     /// # Errors
-    /// With what each source said.
+    /// One error with the words of each source.
     pub fn archive(&self, archive: &Archive) -> Result<Utf8PathBuf, PinError> {
         let cached = cache::path(archive);
         if cached.exists() || take_from_ended(archive)? {
@@ -140,8 +142,8 @@ impl ArchiveSources {
         Err(failed(&archive.file, tried))
     }
 
-    /// Debian packages in the cache, all at once: apt opens its lists only once. Those that apt does not have are left
-    /// to `archive`.
+    /// Fetches Debian packages into the cache, all at once: apt opens its lists only once. Packages
+    /// that apt does not have are left to `archive`.
     pub fn debs(&self, archives: &[&Archive]) {
         // Files that another run brings now are waited for one by one.
         let mut absent = Vec::new();
@@ -156,7 +158,7 @@ impl ArchiveSources {
             }
         }
         if !absent.is_empty() {
-            // What failed is tried, and reported, one by one.
+            // A failed package is tried again, and reported, by itself.
             let _ = self.ask_apt(&absent);
         }
     }
@@ -179,7 +181,7 @@ impl ArchiveSources {
         ranges::open(remote, wanted).map_err(|error| IndexError::Wheel(error.to_string()))
     }
 
-    /// Says that more must be downloaded than was promised.
+    /// Prints that more must be downloaded than was promised.
     pub fn note_whole(&self, archive: &Archive, why: &IndexError) {
         let megabytes = archive.size.unwrap_or_default() as f64 / 1e6;
         self.bar.inc_length(archive.size.unwrap_or_default());
@@ -191,8 +193,8 @@ impl ArchiveSources {
         });
     }
 
-    /// From pip's index, but without pip, which cannot go on where it ended. Also tells whether the index has another
-    /// file of that name.
+    /// Fetches from pip's index, but without pip, which cannot go on where it ended. The fault says
+    /// whether the index has another file of that name.
     fn ask_index(&self, archive: &Archive) -> (Result<Utf8PathBuf, PinError>, Option<SourceFault>) {
         let indexes = match self.indexes() {
             Ok(indexes) => indexes,
@@ -216,7 +218,7 @@ impl ArchiveSources {
     fn ask_apt(&self, archives: &[&Archive]) -> Result<(), PinError> {
         let dir = self.incoming.join("apt");
         let result = apt::download(archives, &dir);
-        // Some may be there although others are not.
+        // Some files may be there although others are not.
         for archive in archives {
             let file = dir.join(&archive.file);
             if file.exists() {
@@ -252,7 +254,7 @@ impl ArchiveSources {
         }
     }
 
-    /// From one URL. Also tells what is wrong with the source, if that matters to others.
+    /// Fetches from one URL. The fault is for later requests to the same source.
     fn ask(
         &self,
         client: &HttpClient,
@@ -260,7 +262,8 @@ impl ArchiveSources {
         url: &str,
     ) -> (Result<Utf8PathBuf, PinError>, Option<SourceFault>) {
         let partial = cache::partial(archive);
-        // What an earlier run left may be of another source: if the whole is wrong, once more from the start.
+        // An unfinished download may be of another source: if the whole file is wrong, it is
+        // downloaded again from the start.
         let mut resumed = partial.exists();
         loop {
             match client.download(url, FilePart::Whole(archive.size), &partial) {
@@ -305,7 +308,7 @@ fn download(archive: &Archive, why: String) -> PinError {
     }
 }
 
-/// One error of what all sources said.
+/// One error with the words of all sources.
 fn failed(file: &str, mut tried: Vec<(String, PinError)>) -> PinError {
     if tried.len() == 1 {
         return tried.remove(0).1;

@@ -1,4 +1,4 @@
-//! Whether the disks have room for what a fetch brings. Asked before anything is downloaded.
+//! Checks that the disks have room for the files of a fetch, before a download.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -7,15 +7,15 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::PinError;
 
-/// Checks that every file system has room for all that comes to it: `needs` are folders, which need not exist yet, and
-/// bytes.
+/// Checks that every file system has room for its new files: `needs` are folders, which need not
+/// exist yet, with bytes.
 ///
 /// # Errors
 /// `PinError::Space` for each file system that lacks room.
 pub fn check(needs: &[(&Utf8Path, u64)]) -> Result<(), Vec<PinError>> {
     let mut by_device: BTreeMap<u64, (Vec<&Utf8Path>, u64)> = BTreeMap::new();
     for &(folder, bytes) in needs {
-        // A file system that cannot be asked is not worth a failure.
+        // A file system that does not tell its free space is no reason to fail.
         if let Some(device) = existing(folder).and_then(|path| path.metadata().ok()) {
             let entry = by_device.entry(device.dev()).or_default();
             entry.0.push(folder);
@@ -43,7 +43,7 @@ pub fn check(needs: &[(&Utf8Path, u64)]) -> Result<(), Vec<PinError>> {
     }
 }
 
-/// "12 MB", "0.3 MB".
+/// A number of bytes in words: "12 MB", "0.3 MB".
 pub fn megabytes(bytes: u64) -> String {
     let number = bytes as f64 / 1e6;
     if number == 0.0 || number >= 10.0 {
@@ -53,7 +53,7 @@ pub fn megabytes(bytes: u64) -> String {
     }
 }
 
-/// Bytes that this user may still write below a folder.
+/// The bytes that this user may still write below a folder.
 fn free(folder: &Utf8Path) -> Option<u64> {
     let found = rustix::fs::statvfs(existing(folder)?.as_str()).ok()?;
     Some(found.f_bavail * found.f_frsize)

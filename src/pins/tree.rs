@@ -1,4 +1,5 @@
-//! Trees: some members of archives, laid out as the store holds them (modes: 755 below bin/, else 644).
+//! Builds trees: some members of archives, laid out as the store holds them (modes: 755 below bin/,
+//! else 644).
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -12,19 +13,19 @@ use super::error::IndexError;
 use super::sources::ArchiveSources;
 use super::{Archive, ArchiveKind, PinError, Take, TreeSource, cache};
 
-/// How the members of a wheel are had.
+/// The way to get the members of a wheel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemberAccess {
-    /// By ranges where that is possible.
+    /// From parts of wheels, where the index serves parts.
     Parts,
-    /// Of whole archives, whose hashes are known.
+    /// From whole archives, whose hashes are known.
     Wholes,
 }
 
 /// Builds a tree in `dir`.
 ///
 /// # Errors
-/// Those of downloads and of archives that do not hold what is asked of them.
+/// Errors of downloads, and of archives that lack the wanted members.
 pub fn build(
     wanted: &[TreeSource],
     from: MemberAccess,
@@ -56,7 +57,7 @@ fn take_from(
             });
         match picked {
             Ok(()) => return Ok(()),
-            // Parts are an optimisation: any index serves whole files.
+            // The whole file is always an alternative: any index serves it.
             Err(error) => sources.note_whole(archive, &error),
         }
     }
@@ -97,8 +98,9 @@ fn unpack(
     }
 }
 
-/// Unpacks a `.tar.gz` without its first folder, with links and with what may be executed, as Nix's fetchers do.
-/// NB: its hash is not known before. `tar::Archive::unpack` refuses members that lead out of the folder, also by links.
+/// Unpacks a `.tar.gz` without its first folder, with links and executable files, as Nix's fetchers
+/// do. NB: its hash is not known before. `tar::Archive::unpack` refuses members that lead out of
+/// the folder, also by links.
 fn unpack_all(file: File, dir: &Utf8Path) -> std::io::Result<()> {
     let whole = tempfile::tempdir_in(dir)?;
     tar::Archive::new(GzDecoder::new(file)).unpack(whole.path())?;
@@ -172,9 +174,9 @@ fn defect(archive: &Archive, why: &dyn std::fmt::Display) -> PinError {
     }
 }
 
-/// Where a member goes, if it is wanted.
+/// The path of a member in the tree; `None` if it is not wanted.
 fn taken<'a>(take: &'a [Take], name: &'a str) -> Option<&'a str> {
-    // Names come from an archive: none may lead out of the tree.
+    // A name comes from an archive, so it may try to lead out of the tree.
     let inside = !name.starts_with('/') && name.split('/').all(|part| part != "..");
     let take = take.iter().find(|take| matches(&take.glob, name))?;
     let stripped = || name.splitn(take.strip + 1, '/').nth(take.strip);
@@ -210,7 +212,8 @@ fn write(path: &Utf8PathBuf, content: &mut dyn Read) -> std::io::Result<()> {
     }))
 }
 
-/// Whether a pattern matches a whole name: `*` stands for any run of characters but `/`, `**` for any run at all.
+/// Whether a pattern matches a whole name: `*` stands for any run of characters but `/`, `**` for
+/// any run at all.
 pub fn matches(glob: &str, name: &str) -> bool {
     let Some((prefix, rest)) = glob.split_once('*') else {
         return glob == name;

@@ -1,5 +1,5 @@
-//! Whether pins still are what their sources have: hashes as indexes list them, sizes as servers say them, trees by
-//! reading them again. Changes nothing and downloads no whole archive.
+//! Checks that sources still have the pinned files: by the hashes that indexes list, the sizes that
+//! servers say, and the trees as they are now. It changes no file and downloads no whole archive.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,17 +14,17 @@ use super::simple::ListedFile;
 use super::{Archive, ArchiveKind, Family, PinError, Tree, apt};
 use crate::nix::Nix;
 
-/// What is said of a file that is only looked at by URL.
+/// The note for a file that is checked by URL alone.
 pub const SIZE_ONLY: &str = "of its size; its hash is checked when it is fetched";
 
-/// What became of a pin.
+/// The state of a pin at its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Its source has it; with what there is to say about it.
+    /// Its source has it; with a note, if there is one.
     Good(Option<String>),
-    /// Its source has other content under its name: what, in words, is pinned and found.
+    /// Its source has other content under its name: the pinned and the found content, in words.
     Changed { pinned: String, found: String },
-    /// Its source does not have it any more, but this version, if any.
+    /// Its source does not have it any more; the newest version there, if any.
     Vanished { newest: Option<String> },
     /// Its source did not answer.
     Unreached(String),
@@ -40,10 +40,11 @@ pub struct CheckedPin {
     pub verdict: Verdict,
 }
 
-/// A family with the system that it is for.
+/// A family, after its system.
 pub type SystemFamily = (String, Family);
 
-/// Checks some families, every archive once. `release` is Debian's; trees are read again where there is a Nix.
+/// Checks some families, every archive once. `release` is Debian's; trees are read again where
+/// there is a Nix.
 ///
 /// # Errors
 /// Where nothing can be asked: no pip, no apt.
@@ -85,7 +86,7 @@ pub fn verify(
                 Verdict::Vanished { newest: None }
             }
         };
-        // What an index lacks may be had by URL.
+        // A file that an index lacks may be had by URL.
         let verdict = match verdict {
             Verdict::Vanished { .. } | Verdict::Unreached(_) if !archive.urls.is_empty() => {
                 match &client {
@@ -115,7 +116,7 @@ pub fn verify(
     Ok(checked)
 }
 
-/// What a source says of a size.
+/// The verdict of a size that a source says.
 fn size(archive: &Archive, answer: Result<u64, HttpFailure>, note: Option<&str>) -> Verdict {
     match (answer, archive.size) {
         (Ok(found), Some(pinned)) if found != pinned => Verdict::Changed {
@@ -156,7 +157,8 @@ fn wheel(archive: &Archive, index: &IndexReader, pages: &Pages) -> Verdict {
         .unwrap_or_else(|| size(archive, index.size(&listed.url), yanked.as_deref()))
 }
 
-/// Every version of Debian packages, by architecture and name; else why there are none.
+/// Every version of Debian packages, by architecture and name; the error of an architecture whose
+/// lists cannot be had.
 type DebianVersions = BTreeMap<String, Result<BTreeMap<String, Vec<Archive>>, PinError>>;
 
 fn debs<'a>(archives: impl Iterator<Item = &'a Archive>, release: &str) -> DebianVersions {
@@ -170,10 +172,10 @@ fn debs<'a>(archives: impl Iterator<Item = &'a Archive>, release: &str) -> Debia
         let updated = apt.update();
         let names: Vec<&str> = names.iter().copied().collect();
         let found = apt.versions(&names, release)?;
-        // Without new lists, what is missing says nothing.
+        // Without new lists, a missing version proves no fault.
         updated.map(|()| found)
     };
-    // Each has lists of its own.
+    // Each architecture has lists of its own.
     each(
         &names.keys().map(|name| (*name).to_owned()).collect(),
         |architecture| look_up(architecture, &names[architecture]),
@@ -195,7 +197,7 @@ fn deb(archive: &Archive, debs: &DebianVersions) -> Verdict {
     }
 }
 
-/// The first URL that answers.
+/// The verdict of the first URL that answers.
 fn by_url(archive: &Archive, client: &HttpClient) -> Verdict {
     let mut last = Verdict::Vanished { newest: None };
     for url in &archive.urls {
@@ -210,7 +212,7 @@ fn by_url(archive: &Archive, client: &HttpClient) -> Verdict {
     last
 }
 
-/// Trees, from what indexes have now.
+/// Checks trees by building them from the files that indexes have now.
 fn read_again(families: &[SystemFamily], nix: &Nix) -> Result<Vec<CheckedPin>, PinError> {
     let mut pinned: BTreeMap<String, Tree> = BTreeMap::new();
     let mut holders: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

@@ -1,5 +1,6 @@
-//! What a wheel requires of some projects, and what these require of each other, as exact versions. Reads their metadata;
-//! does not go back to an older version if newer ones turn out not to fit together.
+//! Resolves the requirements of a wheel among some projects, and their requirements of each other,
+//! to exact versions. It reads metadata; it does not go back to an older version if newer ones turn
+//! out not to fit together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,27 +16,27 @@ use super::spec::{RequiredWheels, WantedArchive, WantedVersion};
 use super::wheel::{self, normalized};
 use crate::pins::PinError;
 
-/// Rounds after which requirements that still change are taken for a circle.
+/// The rounds after which requirements that still change are taken for a circle.
 const ROUNDS: usize = 20;
 
-/// What is asked of one project, by all that require it.
+/// The demands on one project, by all wheels that require it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Demand {
     specifiers: BTreeSet<String>,
     extras: BTreeSet<String>,
 }
 
-/// By normalized name.
+/// The demands by normalized name of their project.
 type Demands = BTreeMap<String, Demand>;
 
-/// A wheel that a demand means.
+/// The wheel that is chosen for a demand.
 #[derive(Clone, Debug)]
 struct ChosenWheel {
     version: String,
     url: String,
 }
 
-/// pip_requirements.py's question: which requirements apply on a system.
+/// The question to pip_requirements.py: which requirements apply on a system.
 #[derive(Serialize)]
 struct MarkerQuestion<'a> {
     environment: BTreeMap<&'static str, String>,
@@ -48,7 +49,7 @@ struct AskedWheel<'a> {
     extras: &'a BTreeSet<String>,
 }
 
-/// One requirement of its answer.
+/// One requirement in the answer of pip_requirements.py.
 #[derive(Deserialize)]
 struct Requirement {
     name: String,
@@ -141,7 +142,7 @@ fn look_up(index: &IndexReader, pages: &mut Pages, demands: &Demands) -> Result<
     }
 }
 
-/// The newest wheel that fits everything that is asked of its project.
+/// The newest wheel of each project that fits all demands.
 fn choose(
     pages: &Pages,
     demands: &Demands,
@@ -182,7 +183,7 @@ fn choose(
     }
 }
 
-/// Adds the requirements of wheels that are new, as they write them.
+/// Adds the requirements of new wheels, as their metadata writes them.
 fn read(
     index: &IndexReader,
     metadata: &mut BTreeMap<String, Vec<String>>,

@@ -1,34 +1,34 @@
-//! What changes from one state of a family's pins to another, for a person to read. Decides which changes are suspect:
-//! a file that kept its name and lost its hash.
+//! Compares two states of a family's pins, for a person to read. A file that kept its name and
+//! changed its hash is suspect.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::super::{Archive, Family, Tree};
 
-/// One pin that is not what it was.
+/// One pin that differs between two states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinChange {
-    /// What it is called in both states.
+    /// The name of the pin in both states.
     pub name: String,
     pub old: Option<PinState>,
     pub new: Option<PinState>,
 }
 
-/// What a pin says, for comparison.
+/// The facts of a pin that are compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinState {
-    /// Of a tree, that of its first source, if the tree is named after it.
+    /// The version; for a tree, its first source's if the tree is named after it.
     pub version: String,
     pub file: String,
     pub sha256: String,
-    /// What a tree takes, as text; empty for archives.
+    /// The members that a tree takes, as text; empty for archives.
     take: String,
 }
 
 impl PinChange {
-    /// Whether a file kept its name and what is taken of it, but not its content. Files of an index do not change, so
-    /// either the index or its publisher is to be asked.
+    /// Whether a file kept its name and its taken members, and changed its content. Files of an
+    /// index do not change, so a person must ask the index or the publisher.
     pub fn is_suspect(&self) -> bool {
         match (&self.old, &self.new) {
             (Some(old), Some(new)) => {
@@ -39,7 +39,7 @@ impl PinChange {
     }
 }
 
-/// All changes between two states of a family, in the order of the new one; what was removed comes last.
+/// All changes between two states of a family, in the order of the new one; removed pins come last.
 pub fn changes(old: Option<&Family>, new: &Family) -> Vec<PinChange> {
     let before: BTreeMap<String, PinState> = old.into_iter().flat_map(states).collect();
     let after = states(new);
@@ -149,7 +149,7 @@ pub fn text(changes: &[PinChange]) -> String {
     text
 }
 
-/// A name and what version it has, if it has one.
+/// A name with its version, if it has one.
 fn with(name: &str, version: &str) -> String {
     format!("{name} {version}").trim_end().to_owned()
 }
@@ -162,7 +162,7 @@ fn arrow(old: &str, new: &str) -> String {
     }
 }
 
-/// Enough of a hash to see that it is another; the whole one is in the file.
+/// The start of a hash, which is enough to tell two apart; the file has the whole one.
 fn short(sha256: &str) -> &str {
     sha256.get(..12).unwrap_or(sha256)
 }

@@ -1,4 +1,4 @@
-//! What can go wrong while pins are looked up.
+//! Errors of looking up pins.
 
 use camino::Utf8PathBuf;
 use miette::Diagnostic;

@@ -1,5 +1,5 @@
-//! What pip's indexes say about files: which there are, their sizes, and small members of wheels by range. Many
-//! questions at a time, each page once. Not the download of what is pinned.
+//! Asks pip's indexes about files: the files of a project, their sizes, and small members of wheels
+//! by range. It asks many questions at a time, and for each page once. It downloads no whole file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,13 +16,14 @@ use super::super::ranges::{self, RemoteFile};
 use super::super::simple::ListedFile;
 use super::super::tree::matches;
 
-/// Questions at a time. NB: more does not help one index and is unfriendly to it.
+/// The number of questions at a time. NB: more does not help with one index and is unfriendly to
+/// it.
 const WORKERS: usize = 8;
 
-/// The files of projects by name; of a project that could not be looked up, why.
+/// The files of projects by name; for a project that could not be looked up, the reason.
 pub type Pages = BTreeMap<String, Result<Vec<ListedFile>, Unanswered>>;
 
-/// Why there are no files of a project.
+/// The reason why a project has no files.
 #[derive(Clone, Debug)]
 pub enum Unanswered {
     /// No index has the project.
@@ -34,15 +35,17 @@ pub enum Unanswered {
 /// The indexes that pip is configured with.
 pub struct IndexReader {
     indexes: PipIndexes,
-    /// Parts of wheels that were read.
+    /// The folder of parts of wheels that were read.
     parts: tempfile::TempDir,
-    /// How many were read.
+    /// The number of wheels that were read.
     asked: AtomicU64,
 }
 
 impl IndexReader {
+    /// A reader of the indexes in pip's configuration.
+    ///
     /// # Errors
-    /// Those of pip's configuration.
+    /// Errors of pip's configuration.
     pub fn open() -> Result<Self, PinError> {
         let temporary = std::env::temp_dir();
         let parts = tempfile::tempdir().map_err(PinError::io(
@@ -65,12 +68,12 @@ impl IndexReader {
         })
     }
 
-    /// The bytes of some files, by URL.
+    /// The sizes of some files in bytes, by URL.
     pub fn sizes(&self, urls: &BTreeSet<String>) -> BTreeMap<String, Result<u64, HttpFailure>> {
         each(urls, |url| self.size(url))
     }
 
-    /// The bytes of one file.
+    /// The size of one file in bytes.
     ///
     /// # Errors
     /// The server's.
@@ -127,7 +130,8 @@ impl IndexReader {
 
     fn remote(&self, url: &str) -> Result<RemoteFile<'_>, IndexError> {
         let size = self.size(url)?;
-        // NB: parts of one name would be continued, also by a thread that reads the same file at the same time.
+        // NB: a part whose name exists is continued, also by a thread that reads the same file at
+        // the same time.
         let name = self.asked.fetch_add(1, Ordering::Relaxed).to_string();
         let dir = Utf8Path::from_path(self.parts.path()).ok_or(IndexError::TemporaryFolder)?;
         Ok(RemoteFile::new(

@@ -1,5 +1,5 @@
-//! Which archives families are made of now: versions and hashes from pages of indexes and lists of apt, sizes by asking.
-//! Not their content; trees.rs reads that.
+//! Looks up the archives that families are made of now: versions and hashes from pages of indexes
+//! and lists of apt, sizes from servers. trees.rs reads their content.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -20,17 +20,18 @@ use super::{RefreshError, metadata};
 pub struct FamilyTarget {
     pub system: String,
     pub family: String,
-    /// Below the repository.
+    /// The path of its file in the repository.
     pub path: Utf8PathBuf,
     pub recipe: FamilyRecipe,
-    /// Its file as it is: the text, and what it says.
+    /// Its file as it is: the text and the family; `None` for a new family.
     pub old: Option<(String, Family)>,
 }
 
 /// The archives of all wants, by system.
 pub type FoundArchives = BTreeMap<(String, WantedArchive), Archive>;
 
-/// What is asked, and what is known without asking.
+/// The index and the families.toml that a lookup reads, and the archives that are known without
+/// asking.
 pub struct ArchiveLookup<'a> {
     pub index: &'a IndexReader,
     pub spec: &'a FamilySpec,
@@ -42,7 +43,8 @@ impl ArchiveLookup<'_> {
     /// Looks up every archive of some families.
     ///
     /// # Errors
-    /// `RefreshError::Unresolved` with everything that no index has, `RefreshError::Unanswered`, apt's.
+    /// `RefreshError::Unresolved` with all archives that no index has, `RefreshError::Unanswered`,
+    /// errors of apt.
     pub fn archives(&self, targets: &[FamilyTarget]) -> Result<FoundArchives, RefreshError> {
         let wants: BTreeSet<(String, WantedArchive)> = targets
             .iter()
@@ -101,7 +103,7 @@ impl ArchiveLookup<'_> {
 
         let mut chosen = Vec::new();
         for (system, want) in wheels {
-            // The absence of a toolkit is a problem already.
+            // A toolkit that was not found is reported already.
             if matches!(&want.version, WantedVersion::Toolkit(release) if !pins.contains_key(release.as_str()))
             {
                 continue;
@@ -114,7 +116,7 @@ impl ArchiveLookup<'_> {
         self.sized(chosen, found, problems)
     }
 
-    /// The pages of projects, all of which answered.
+    /// The pages of projects; an error if an index did not answer.
     fn pages(&self, projects: &BTreeSet<String>) -> Result<Pages, RefreshError> {
         let pages = self.index.pages(projects);
         let failed = pages.values().filter_map(|page| match page {
@@ -136,7 +138,7 @@ impl ArchiveLookup<'_> {
         release: &str,
     ) -> Result<BTreeMap<String, String>, IndexError> {
         let specifiers = specifiers(CUDA_TOOLKIT, &format!("=={release}"))?;
-        // It is of any system and Python.
+        // The wheel is for any system and Python.
         let wheel = wheel::newest(files(pages, CUDA_TOOLKIT)?, Some(&specifiers), "", "py3");
         let wheel = wheel.ok_or_else(|| IndexError::NoRelease {
             project: CUDA_TOOLKIT,
@@ -153,7 +155,7 @@ impl ArchiveLookup<'_> {
             })
     }
 
-    /// The file that a want means.
+    /// The file of a wanted archive.
     fn wheel<'p>(
         &self,
         pages: &'p Pages,
@@ -194,7 +196,8 @@ impl ArchiveLookup<'_> {
         })
     }
 
-    /// Adds chosen wheels to what was found; asks for the size of those that are not pinned yet.
+    /// Adds chosen wheels to the found archives; asks for the sizes of wheels that are not pinned
+    /// yet.
     fn sized(
         &self,
         chosen: Vec<((String, WantedArchive), FoundWheel<'_>)>,
@@ -261,7 +264,7 @@ impl ArchiveLookup<'_> {
                 wants.len()
             );
             let apt = apt::Apt::for_architecture(architecture)?;
-            // Another source than Debian's may fail; if it matters, something is missing below.
+            // A source besides Debian's may fail; a package that is then missing is reported below.
             let updated = apt.update();
             let names: Vec<&str> = wants.iter().map(|want| want.name.as_str()).collect();
             let versions = apt.versions(&names, self.spec.debian_release())?;
@@ -286,7 +289,7 @@ impl ArchiveLookup<'_> {
     }
 }
 
-/// The files of a project, or why there are none.
+/// The files of a project.
 pub fn files<'a>(pages: &'a Pages, project: &str) -> Result<&'a [ListedFile], IndexError> {
     match pages.get(project) {
         Some(Ok(files)) => Ok(files),

@@ -1,5 +1,5 @@
-//! What a wheel says about itself: which releases it requires, and what a torch wheel asks of those who compile
-//! against it.
+//! Reads a wheel's own metadata: the releases that it requires, and the flags that a torch wheel
+//! asks of extensions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -18,26 +18,30 @@ pub const TORCH_MEMBERS: [&str; 4] = [
     "torch/share/cmake/Caffe2/Caffe2Targets.cmake",
 ];
 
-/// What a torch wheel says.
+/// The facts that a torch wheel states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TorchWheel {
-    /// Major and minor of the CUDA it was built with, if any.
+    /// The CUDA that it was built with, major and minor; `None` for a wheel without CUDA.
     pub cuda: Option<String>,
-    /// The release of cuda-toolkit that it runs with, if it says so.
+    /// The release of cuda-toolkit that it requires, if it names one.
     pub toolkit: Option<String>,
-    /// The version of the CUDA runtime that it requires, which older ones say instead: the project and the version.
+    /// The project and the version of the CUDA runtime that it requires, which older releases name
+    /// instead.
     pub cudart: Option<(String, String)>,
     pub cxx_abi: CxxAbi,
-    /// C++ standard of its headers.
+    /// The C++ standard of its headers.
     pub cxx: u32,
-    /// Compile definitions of its C++ libraries, sorted.
+    /// The compile definitions of its C++ libraries.
     pub defines: BTreeSet<String>,
-    /// In addition, of its CUDA libraries.
+    /// The further compile definitions of its CUDA libraries.
     pub cuda_defines: BTreeSet<String>,
 }
 
 impl TorchWheel {
-    /// Reads the members that `TORCH_MEMBERS` names; else says what is not in them.
+    /// Reads the members that `TORCH_MEMBERS` names.
+    ///
+    /// # Errors
+    /// `IndexError::NoMember` and `IndexError::UnknownFacts` for members that lack a fact.
     pub fn read(members: &BTreeMap<String, String>) -> Result<Self, IndexError> {
         let member = |end: &str| {
             let mut found = members.iter().filter(|(name, _)| name.ends_with(end));
@@ -78,7 +82,8 @@ impl TorchWheel {
     }
 }
 
-/// The version specifiers of the projects that a wheel requires, by normalized name; of several, the first.
+/// The version specifiers of the projects that a wheel requires, by normalized name; the first if
+/// there are several.
 pub fn requirements(metadata: &str) -> BTreeMap<String, String> {
     // An empty line ends the headers.
     let headers = metadata.lines().take_while(|line| !line.is_empty());
@@ -105,7 +110,7 @@ pub fn requirements(metadata: &str) -> BTreeMap<String, String> {
     found
 }
 
-/// `cuda: Optional[str] = '13.0'` of version.py, major and minor.
+/// The CUDA of version.py, major and minor: `cuda: Optional[str] = '13.0'`.
 fn cuda(version: &str) -> Option<String> {
     let line = version.lines().find(|line| line.starts_with("cuda"))?;
     let (_, value) = line.split_once('=')?;
@@ -116,7 +121,7 @@ fn cuda(version: &str) -> Option<String> {
     (number(major) && number(minor)).then(|| format!("{major}.{minor}"))
 }
 
-/// The C++ ABI that TorchConfig.cmake has extensions compiled with; releases that have one only do not say.
+/// The C++ ABI that TorchConfig.cmake asks of extensions; releases with one ABI do not say.
 fn cxx_abi(config: &str) -> CxxAbi {
     match config.contains("-D_GLIBCXX_USE_CXX11_ABI=0") {
         true => CxxAbi::Cxx98,
@@ -140,7 +145,7 @@ fn standard(cmake: &str) -> Option<u32> {
     numbers.max()
 }
 
-/// INTERFACE_COMPILE_DEFINITIONS of a target.
+/// The INTERFACE_COMPILE_DEFINITIONS of a CMake target.
 fn definitions(targets: &str, target: &str) -> Option<BTreeSet<String>> {
     let (_, properties) =
         targets.split_once(&format!("set_target_properties({target} PROPERTIES"))?;

@@ -1,5 +1,6 @@
-//! Pins from the indexes: looks up what nix/pins/families.toml asks for and gives the families' files anew, with what
-//! changed. Writes nothing; not the download of what is pinned.
+//! Makes pins from the indexes: looks up the archives that nix/pins/families.toml asks for, and
+//! gives the families' new files with their changes. It writes no file and downloads no whole
+//! archive.
 
 mod closure;
 mod diff;
@@ -30,32 +31,32 @@ use crate::matrix::{Profile, Table};
 use crate::nix::Nix;
 use crate::problem::suggest::nearest;
 
-/// What is to be looked up.
+/// The families to look up.
 #[derive(Clone, Debug, Default)]
 pub struct RefreshRequest {
-    /// Families by name; none: all.
+    /// The families by name; empty means all.
     pub families: Vec<String>,
     /// A torch release to add rows, facts and families of.
     pub torch: Option<String>,
-    /// Only this system.
+    /// The only system; `None` means all.
     pub system: Option<String>,
-    /// Files whose content may have changed.
+    /// The names of files whose content may have changed.
     pub accept: Vec<String>,
 }
 
-/// A file of the repository that is not what it should be.
+/// A file of the repository that changes.
 #[derive(Clone, Debug)]
 pub struct FileUpdate {
-    /// Below the repository.
+    /// The path in the repository.
     pub path: Utf8PathBuf,
-    /// Nothing for a new file.
+    /// The old text; `None` for a new file.
     pub old: Option<String>,
     pub new: String,
-    /// For a file of pins: those that changed. Empty for files that people write.
+    /// The changed pins of a file of pins; empty for a file that people write.
     pub changes: Vec<PinChange>,
 }
 
-/// Looks up a request and returns the files that would change, those that people write first.
+/// Looks up a request and returns the files that would change; files that people write come first.
 ///
 /// # Errors
 /// `RefreshError`; no hash of a file that kept its name is changed unless the request accepts it.
@@ -157,7 +158,7 @@ fn known(families: &[Family]) -> BTreeMap<(String, String), Archive> {
         .collect()
 }
 
-/// What the wheels of a torch release say.
+/// The facts that the wheels of a torch release state.
 fn release(
     index: &IndexReader,
     spec: &FamilySpec,
@@ -199,7 +200,8 @@ fn release(
     })
 }
 
-/// The families to look up: those that are asked for, else all that the spec names or that rows need.
+/// The families to look up: the requested ones, else all that families.toml names or that rows
+/// need.
 fn targets(
     repository: &Repository,
     spec: &FamilySpec,
@@ -207,7 +209,7 @@ fn targets(
     request: &RefreshRequest,
     added: &BTreeSet<String>,
 ) -> Result<Vec<FamilyTarget>, RefreshError> {
-    // Rows of vendors have toolkits of the indexes.
+    // The CUDA toolkits of vendors' rows come from the indexes.
     let of_rows = table.rows.iter().flat_map(|row| {
         let families = row.families().into_iter();
         let families = families
@@ -230,11 +232,11 @@ fn targets(
         };
         let path = Utf8PathBuf::from(format!("nix/pins/{system}/{family}.json"));
         let old = repository.family(&path)?;
-        // A family that says why it has no pins keeps saying so until it is asked for.
+        // A family with a reason for having no pins keeps it until it is requested by name.
         let unpinned = old.as_ref().is_some_and(|(_, old)| old.unpinned.is_some());
         let asked = request.families.contains(&family)
             || request.families.is_empty() && request.torch.is_none() && !unpinned;
-        // A toolkit that is pinned already has nothing to do with a further torch release.
+        // A toolkit that is pinned already does not change for another torch release.
         let for_torch = added.contains(&family) && (!family.starts_with("cuda-") || old.is_none());
         let of_system = request
             .system
@@ -269,7 +271,7 @@ pub fn unknown_family(name: &str, known: &BTreeSet<&str>) -> RefreshError {
     }
 }
 
-/// Refuses new content under an old name, all of it at once.
+/// Refuses new content under an old name, with all such files in one error.
 fn refuse_suspects(updates: &[FileUpdate], accept: &[String]) -> Result<(), RefreshError> {
     let mut suspects = Vec::new();
     for update in updates {
@@ -298,7 +300,7 @@ fn refuse_suspects(updates: &[FileUpdate], accept: &[String]) -> Result<(), Refr
 
 /// A family as its file holds it.
 fn file_text(family: &Family) -> String {
-    // A value of these types always is JSON.
+    // A value of these types can always be written as JSON.
     let text = serde_json::to_string_pretty(family).unwrap_or_default();
     format!("{text}\n")
 }

@@ -1,4 +1,5 @@
-//! A checkout of this program's own repository: its pins, and the files that people write beside them.
+//! A checkout of this program's own repository: its pins, and the files that people write beside
+//! them.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -35,7 +36,7 @@ impl Repository {
             })
     }
 
-    /// A file's text; nothing if there is none.
+    /// A file's text; `None` if the file does not exist.
     ///
     /// # Errors
     /// Those of the file system.
@@ -55,7 +56,7 @@ impl Repository {
     /// Every file of pins: the system and the family.
     ///
     /// # Errors
-    /// Those of the file system, and of files that are none.
+    /// Errors of the file system, and of files that are no pins.
     pub fn families(&self) -> Result<Vec<(String, Family)>, RefreshError> {
         let mut found = Vec::new();
         let pins = self.root.join("nix/pins");
@@ -78,7 +79,7 @@ impl Repository {
         Ok(found)
     }
 
-    /// The toolchain table.
+    /// The release table.
     ///
     /// # Errors
     /// Those of its file.
@@ -87,7 +88,7 @@ impl Repository {
         toml::from_str(&text).map_err(|error| RefreshError::spec(rows::PATH, error))
     }
 
-    /// What families are made of.
+    /// The content of families.toml.
     ///
     /// # Errors
     /// Those of its file.

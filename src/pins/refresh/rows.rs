@@ -1,5 +1,5 @@
-//! Edits of the files that people write, for a torch release: rows and facts in src/matrix/toolchains.toml, a toolkit in
-//! nix/pins/families.toml. Comments and order stay.
+//! Edits files that people write for a torch release: adds rows and facts to
+//! src/matrix/toolchains.toml, and a toolkit to nix/pins/families.toml. Comments and order stay.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -11,19 +11,20 @@ use super::{RefreshError, spec};
 use crate::matrix::CxxAbi;
 use crate::version::Version;
 
-/// Where the table lies in the repository.
+/// The path of the release table in the repository.
 pub const PATH: &str = "src/matrix/toolchains.toml";
 
 /// A torch release as its wheels describe it, by system.
 #[derive(Clone, Debug)]
 pub struct TorchRelease {
     pub version: String,
-    /// By system, in the order that rows of a new system get.
+    /// The wheel of each system, in the order of the rows of a new system.
     pub wheels: Vec<(String, TorchWheel)>,
 }
 
 impl TorchRelease {
-    /// The CUDA toolkits that its wheels were built with, and the release of cuda-toolkit that each runs with.
+    /// The CUDA toolkits that its wheels were built with, and the release of cuda-toolkit that each
+    /// runs with.
     pub fn toolkits(&self) -> BTreeMap<&str, Option<&str>> {
         self.torches()
             .filter_map(|torch| Some((torch.cuda.as_deref()?, torch.toolkit.as_deref())))
@@ -34,7 +35,8 @@ impl TorchRelease {
         self.wheels.iter().map(|(_, torch)| torch)
     }
 
-    /// What its wheels ask of C++: the same on every system, or the release cannot be one row of facts.
+    /// The C++ standard, the definitions and the CUDA definitions of its wheels, which must be the
+    /// same on every system.
     fn facts(&self) -> Result<(u32, BTreeSet<String>, BTreeSet<String>), RefreshError> {
         let common: BTreeSet<_> = self
             .torches()
@@ -77,7 +79,7 @@ impl TorchRelease {
             if let Some(cuda) = &torch.cuda {
                 add("cuda", Some(cuda));
             }
-            // Every wheel for it has Metal.
+            // Every wheel for macOS has Metal.
             if system == "aarch64-darwin" {
                 add("metal", None);
             }
@@ -86,7 +88,7 @@ impl TorchRelease {
     }
 }
 
-/// The keys of a row that say which one it is.
+/// The keys that identify a row of the registry profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct RegistryRow {
     torch: String,
@@ -97,7 +99,7 @@ struct RegistryRow {
 }
 
 impl RegistryRow {
-    /// A torch row of the registry profile; nothing for others.
+    /// Reads a torch row of the registry profile; `None` for other rows.
     fn read(value: &Value) -> Option<Self> {
         let table = value.as_inline_table()?;
         let text = |key: &str| Some(table.get(key)?.as_str()?.to_owned());
@@ -147,11 +149,12 @@ impl RegistryRow {
     }
 }
 
-/// The toolchain table with the rows and the facts of a release; what is there already stays as it is.
+/// The text of the release table with the rows and the facts of a release; present ones stay as
+/// they are.
 ///
 /// # Errors
-/// `RefreshError::Spec` for a text that is no such table, `RefreshError::Torch` for rows or facts that say otherwise
-/// than the wheels.
+/// `RefreshError::Spec` for a text that is no such table, `RefreshError::Torch` for rows or facts
+/// that say otherwise than the wheels.
 pub fn add(text: &str, release: &TorchRelease) -> Result<String, RefreshError> {
     let mut document: DocumentMut = text
         .parse()
@@ -165,7 +168,7 @@ pub fn add(text: &str, release: &TorchRelease) -> Result<String, RefreshError> {
     Ok(document.to_string())
 }
 
-/// Whether a row is built when nothing is asked for.
+/// Whether a row is bundled.
 fn is_bundled(row: &Value) -> bool {
     let bundle = row.as_inline_table().and_then(|row| row.get("bundle"));
     bundle.and_then(Value::as_bool) == Some(true)
@@ -198,7 +201,8 @@ fn add_row(rows: &mut Array, row: &RegistryRow) -> Result<(), RefreshError> {
             help: format!("correct the row in {PATH}"),
         });
     }
-    // After the last row of the system that is older; else before its first; a new system comes last.
+    // The row comes after the last older row of its system, else before the system's first; a new
+    // system comes last.
     let of_system = || {
         present
             .iter()
@@ -210,7 +214,7 @@ fn add_row(rows: &mut Array, row: &RegistryRow) -> Result<(), RefreshError> {
         (None, Some((index, _))) => *index,
         (None, None) => present.last().map_or(rows.len(), |(index, _)| index + 1),
     };
-    // A release that is older than all that are bundled has gone out of use.
+    // A release that is older than all bundled ones has gone out of use.
     let bundled = rows.iter().filter(|value| is_bundled(value));
     let of_system = bundled
         .filter_map(RegistryRow::read)
@@ -256,7 +260,7 @@ fn insert_sorted(tables: &mut Table, key: &str, mut table: Table) {
         .next()
         .and_then(|(_, item)| item.as_table_mut())
         .map(|table| std::mem::replace(table.decor_mut(), Decor::new("\n", "")));
-    // Of equal positions, the order of keys decides.
+    // The order of keys decides among equal positions.
     let position = tables
         .iter()
         .filter_map(|(_, item)| item.as_table()?.position())
@@ -278,11 +282,12 @@ fn insert_sorted(tables: &mut Table, key: &str, mut table: Table) {
     }
 }
 
-/// families.toml with the toolkits that a release was built with and that it does not have yet. One that it has stays:
-/// what is compiled with an earlier patch release runs with a later one.
+/// The text of families.toml with the toolkits that a release was built with. A present toolkit
+/// stays: code that is compiled with an earlier patch release runs with a later one.
 ///
 /// # Errors
-/// `RefreshError::Spec` for a text without the table, `RefreshError::Torch` when its wheels do not say which toolkit.
+/// `RefreshError::Spec` for a text without the table, `RefreshError::Torch` when its wheels do not
+/// say which toolkit.
 pub fn add_toolkits(text: &str, release: &TorchRelease) -> Result<String, RefreshError> {
     let mut document: DocumentMut = text
         .parse()

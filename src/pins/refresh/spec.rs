@@ -1,5 +1,5 @@
-//! nix/pins/families.toml: what each family is made of, as people write it. Not which versions and hashes that means;
-//! those are in the family's own file.
+//! Reads nix/pins/families.toml, in which people write the archives of each family. The family's
+//! own file has their versions and hashes.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::super::{ArchiveKind, Take};
 use super::RefreshError;
 use crate::version::Version;
 
-/// Where the file lies in the repository.
+/// The path of the file in the repository.
 pub const PATH: &str = "nix/pins/families.toml";
 
 /// The project whose releases pin the versions of NVIDIA's other wheels.
@@ -20,10 +20,10 @@ pub const CUDA_TOOLKIT: &str = "cuda-toolkit";
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FamilySpec {
     debian: DebianSpec,
-    /// Families of which each release is one, by what comes before the release.
+    /// Families with one member for each release, by the part of their name before the release.
     release: BTreeMap<String, ReleaseSpec>,
     whole_torch: WholeTorch,
-    /// Release of cuda-toolkit, by compute.
+    /// The release of cuda-toolkit, by compute.
     pub cuda_toolkit: BTreeMap<String, String>,
     cuda: Vec<CudaSpec>,
     family: BTreeMap<String, OtherSpec>,
@@ -52,7 +52,7 @@ struct WholeTorch {
     systems: Vec<String>,
     python: String,
     projects: Vec<String>,
-    /// By release, versions of what its requirements leave open.
+    /// The versions of packages that requirements leave open, by release.
     releases: BTreeMap<String, Vec<String>>,
 }
 
@@ -106,29 +106,29 @@ struct WrittenSource {
     take: Vec<Take>,
 }
 
-/// What a family of one system is made of.
+/// The archives and trees of a family of one system.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FamilyRecipe {
     pub archives: Vec<WantedArchive>,
-    /// Further archives, which wheels name.
+    /// Further archives, which the metadata of wheels names.
     pub required: Option<RequiredWheels>,
     pub trees: Vec<TreeRecipe>,
     /// The folders of [`super::super::Family::include`].
     pub include: Vec<String>,
 }
 
-/// What a wheel requires of some projects, and what these require of each other.
+/// The wheels of some projects that a wheel requires, also through each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequiredWheels {
     pub by: WantedArchive,
-    /// Patterns of normalized names.
+    /// The projects, as patterns of normalized names.
     pub projects: Vec<String>,
-    /// Versions of what is left open.
+    /// The versions of packages that requirements leave open.
     pub chosen: Vec<WantedArchive>,
 }
 
 impl FamilyRecipe {
-    /// Every archive, also those that trees take something of.
+    /// Every archive, also the sources of trees.
     pub fn wants(&self) -> impl Iterator<Item = &WantedArchive> {
         let sources = self.trees.iter().flat_map(|tree| &tree.sources);
         self.archives.iter().chain(sources.map(|(want, _)| want))
@@ -157,20 +157,20 @@ impl std::fmt::Display for WantedArchive {
     }
 }
 
-/// Which version.
+/// The version of a wanted archive.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WantedVersion {
     Newest,
     /// Version specifiers (PEP 440).
     Matching(String),
-    /// The one that a release of cuda-toolkit pins.
+    /// The version that a release of cuda-toolkit pins.
     Toolkit(String),
 }
 
 /// A tree whose sources are still to be looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeRecipe {
-    /// With `{wheel}` and `{version}` for those of the first source.
+    /// The name, with `{wheel}` and `{version}` for the name and version of the first source.
     pub name: String,
     pub sources: Vec<(WantedArchive, Vec<Take>)>,
 }
@@ -179,7 +179,7 @@ impl FamilySpec {
     /// Reads the file's text.
     ///
     /// # Errors
-    /// `RefreshError::Spec` with the place of what cannot be read.
+    /// `RefreshError::Spec` with the place of the mistake.
     pub fn parse(text: &str) -> Result<Self, RefreshError> {
         let spec: Self = toml::from_str(text).map_err(|error| RefreshError::spec(PATH, error))?;
         let trees = spec.cuda.iter().flat_map(|cuda| &cuda.trees);
@@ -204,7 +204,8 @@ impl FamilySpec {
         &self.debian.release
     }
 
-    /// The systems that torch has wheels for, and the tag of the Python version whose wheels are taken.
+    /// The systems that torch has wheels for, and the tag of the Python version whose wheels are
+    /// taken.
     ///
     /// # Errors
     /// `RefreshError::Spec`
@@ -230,7 +231,7 @@ impl FamilySpec {
         other.chain(whole)
     }
 
-    /// What a family of a system is made of; nothing if the file does not say.
+    /// The recipe of a family of a system; `None` if the file has no such family.
     pub fn recipe(&self, system: &str, family: &str) -> Option<FamilyRecipe> {
         if let Some(other) = self.family.get(family) {
             let known = other.systems.iter().any(|known| known == system);
@@ -300,7 +301,7 @@ impl ReleaseSpec {
 }
 
 impl WholeTorch {
-    /// Nothing for names that are none of its families.
+    /// The recipe of one of its families; `None` for another name.
     fn recipe(&self, family: &str) -> Option<FamilyRecipe> {
         let (release, part) = family.strip_prefix("torch-")?.rsplit_once('-')?;
         let chosen = self.releases.get(release)?;

@@ -1,5 +1,5 @@
-//! The release of the project cuda-toolkit that a torch runs with. Its wheels name it from 2.11 on; older ones name the
-//! CUDA runtime, which tells the release.
+//! The release of the project cuda-toolkit that a torch runs with. Its wheels name it from 2.11 on;
+//! older ones name the CUDA runtime, which tells the release.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -11,8 +11,8 @@ use super::index::IndexReader;
 use super::spec::CUDA_TOOLKIT;
 use super::{RefreshError, lookup, metadata, wheel};
 
-/// The oldest release of cuda-toolkit for a CUDA (major and minor) that pins a version of its runtime; `None` if no index
-/// has one.
+/// The oldest release of cuda-toolkit for a CUDA (major and minor) that pins a version of its
+/// runtime; `None` if no index has one.
 ///
 /// # Errors
 /// `RefreshError::Unanswered` with what could not be read.

@@ -1,4 +1,4 @@
-//! Trees that are not pinned yet: read once for their hash and sizes, then thrown away.
+//! Reads trees that are not pinned yet for their hash and sizes, and throws them away.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,17 @@ use super::lookup::{FamilyTarget, FoundArchives, files};
 use super::spec::TreeRecipe;
 use crate::nix::Nix;
 
-/// What a tree turned out to be.
+/// The hash and the size of a tree that was built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuiltTree {
-    /// Of Nix's archive format, lower-case hex.
+    /// The sha256 of its Nix archive, in lower-case hexadecimal digits.
     pub sha256: String,
-    /// Bytes of its files.
+    /// The bytes of its files.
     pub size: u64,
 }
 
-/// The trees of each target. One whose sources are pinned already, and that takes the same of them, stays as it is.
+/// The trees of each target. A tree that takes the same members of the same pinned sources stays as
+/// it is.
 ///
 /// # Errors
 /// Those of downloads, of archives and of Nix.
@@ -71,12 +72,13 @@ pub fn trees(
     Ok(trees)
 }
 
-/// What tells trees apart: the same name may be of several systems.
+/// The key of a tree: its system and its name, since several systems may have the same name.
 fn key(target: &FamilyTarget, tree: &Tree) -> String {
     format!("{} {}", target.system, tree.name)
 }
 
-/// Builds trees, several at a time, and throws them away. By key, as they came, each with what went wrong with it.
+/// Builds trees, several at a time, and throws them away. Returns each by its key, with its own
+/// error.
 ///
 /// # Errors
 /// Those of the cache.
@@ -123,7 +125,7 @@ fn one(nix: &Nix, run: &FetchRun, tree: &Tree, dir: &Utf8Path) -> Result<BuiltTr
 /// The bytes that a tree's members take on the network.
 fn download(index: &IndexReader, tree: &Tree) -> Result<u64, IndexError> {
     let sizes = tree.sources.iter().map(|TreeSource { archive, take }| {
-        // Parts are had of zip files alone.
+        // Only zip files can be read in parts.
         if archive.kind != ArchiveKind::Wheel {
             return Ok(archive.size.unwrap_or_default());
         }
@@ -139,7 +141,7 @@ fn download(index: &IndexReader, tree: &Tree) -> Result<u64, IndexError> {
     sizes.sum()
 }
 
-/// A tree that has its name and its sources, but no content yet.
+/// A tree with its name and its sources, without hash and sizes.
 fn unread(system: &str, recipe: &TreeRecipe, found: &FoundArchives) -> Tree {
     let sources = recipe.sources.iter().filter_map(|(want, take)| {
         Some(TreeSource {

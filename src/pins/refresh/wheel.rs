@@ -1,5 +1,5 @@
-//! Which file of a project is the wheel for a version and a system, or the source distribution of a version. File names
-//! are as the standards have them (PEP 427, PEP 425, PEP 625), versions as PEP 440 does.
+//! Chooses a project's wheel for a version and a system, or its source distribution of a version.
+//! File names follow PEP 427, PEP 425 and PEP 625, versions PEP 440.
 
 use std::str::FromStr;
 
@@ -14,8 +14,8 @@ pub struct FoundWheel<'a> {
     pub version: Version,
 }
 
-/// The newest wheel for a system that fits some specifiers (nothing: any release). `python` is the tag of the Python
-/// version to take where a project has wheels of several.
+/// The newest wheel for a system that fits some specifiers; `None` allows any release. `python` is
+/// the tag of the Python version to take where a project has wheels of several.
 pub fn newest<'a>(
     files: &'a [ListedFile],
     specifiers: Option<&VersionSpecifiers>,
@@ -31,8 +31,9 @@ pub fn newest<'a>(
         };
         (name.is_for(system, python) && fits(specifiers, &wheel.version)).then_some(wheel)
     });
-    // Of wheels of one version, the one with most platform tags: publishers add the names that older tools know. Then
-    // the name decides, so that the answer does not depend on the page's order.
+    // The wheel with most platform tags wins among those of one version: publishers add the tags
+    // that older tools know. Then the name decides, so that the answer does not depend on the
+    // page's order.
     let rank = |wheel: &FoundWheel<'_>| {
         let file = wheel.listed.file.clone();
         (
@@ -58,7 +59,8 @@ pub fn newest_sdist<'a>(
     sdists.max_by(|a, b| a.version.cmp(&b.version))
 }
 
-/// Whether a version is among those that some specifiers allow; `None` allows every one that is no pre-release.
+/// Whether a version is among those that some specifiers allow; `None` allows every one that is no
+/// pre-release.
 fn fits(specifiers: Option<&VersionSpecifiers>, version: &Version) -> bool {
     match specifiers {
         Some(specifiers) => specifiers.contains(version),
@@ -89,7 +91,7 @@ pub fn normalized(name: &str) -> String {
         .join("-")
 }
 
-/// What a wheel's file name says.
+/// The parts of a wheel's file name.
 struct WheelName<'a> {
     version: &'a str,
     python: &'a str,
