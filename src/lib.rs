@@ -7,6 +7,7 @@ pub mod cli;
 pub mod commands;
 pub mod emit;
 pub mod families;
+pub mod file;
 pub mod kernel;
 pub mod library;
 pub mod machine;

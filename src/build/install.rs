@@ -7,6 +7,7 @@ use walkdir::WalkDir;
 
 use super::error::{EngineError, failed_to};
 use super::survey::Graph;
+use crate::file::UNFINISHED;
 use crate::matrix::Variant;
 use crate::nix::{Built, Nix};
 
@@ -96,7 +97,7 @@ fn copy_out(
     let target = output.join(&variant.name);
     // Beside its place, then renamed: a killed run leaves the old build or the new one.
     let staging = tempfile::Builder::new()
-        .prefix(".kernel-builder-")
+        .prefix(UNFINISHED)
         .tempdir_in(output)
         .map_err(failed_to(format!("create a folder in {output}")))?;
     let exported = Utf8Path::from_path(staging.path())

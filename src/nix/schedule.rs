@@ -6,6 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::name_of;
+use crate::file::replace_private_file;
 
 /// What a step took, or is guessed to take.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
@@ -191,11 +192,7 @@ impl Costs {
     /// # Errors
     /// Those of the file system.
     pub fn save(&self) -> std::io::Result<()> {
-        let dir = self.file.parent().unwrap_or(Utf8Path::new("."));
-        let mut file = tempfile::NamedTempFile::new_in(dir)?;
-        serde_json::to_writer(&mut file, &self.known)?;
-        file.persist(&self.file)?;
-        Ok(())
+        replace_private_file(&self.file, &serde_json::to_vec(&self.known)?)
     }
 }
 

@@ -3,14 +3,13 @@
 //! `sha256sum` can check all of them; index.json lists them.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Write;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::fetch::PlacedPin;
 use super::{Pin, PinError, cache};
+use crate::file::{UNFINISHED, replace_file};
 use crate::nix::Nix;
 
 const INDEX: &str = "index.json";
@@ -112,7 +111,7 @@ pub fn write(nix: &Nix, pins: &[PlacedPin], dir: &Utf8Path) -> Result<usize, Pin
     }
     let text = serde_json::to_string_pretty(&index).unwrap_or_default() + "\n";
     let staging = tempfile::Builder::new()
-        .prefix(".kernel-builder-")
+        .prefix(UNFINISHED)
         .tempdir_in(dir)
         .map_err(PinError::io("create a folder in", dir))?;
     let temporary = Utf8Path::from_path(staging.path())
@@ -120,10 +119,7 @@ pub fn write(nix: &Nix, pins: &[PlacedPin], dir: &Utf8Path) -> Result<usize, Pin
         .join("file");
     // The index comes first, so that a killed run is known to have begun.
     let path = dir.join(INDEX);
-    File::create(&temporary)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .and_then(|()| std::fs::rename(&temporary, &path))
-        .map_err(PinError::io("write", &path))?;
+    replace_file(&path, text.as_bytes()).map_err(PinError::io("write", &path))?;
 
     let mut written = 0;
     for placed in pins {
@@ -149,7 +145,7 @@ fn writable(dir: &Utf8Path) -> Result<CarriedIndex, PinError> {
     }
     let mut entries = dir.read_dir_utf8().map_err(PinError::io("read", dir))?;
     // Folders of this name are left by a run that was killed before it wrote an index.
-    let foreign = |name: &str| !name.starts_with(".kernel-builder-");
+    let foreign = |name: &str| !name.starts_with(UNFINISHED);
     if entries.any(|entry| entry.is_ok_and(|entry| foreign(entry.file_name()))) {
         return Err(PinError::Folder {
             dir: dir.to_owned(),

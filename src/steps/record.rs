@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::Kind;
 use super::inputs::Inputs;
+use crate::file::replace_private_file;
 use crate::hex;
 
 /// The record of a kernel's folder: `<cache>/records/<hash of the folder>.json`.
@@ -82,10 +83,7 @@ impl Record {
         self.content.files.retain(|key, _| used.contains(key));
         let dir = self.file.parent().unwrap_or(Utf8Path::new("."));
         std::fs::create_dir_all(dir)?;
-        let mut file = tempfile::NamedTempFile::new_in(dir)?;
-        serde_json::to_writer(&mut file, &self.content)?;
-        file.persist(&self.file)?;
-        Ok(())
+        replace_private_file(&self.file, &serde_json::to_vec(&self.content)?)
     }
 }
 

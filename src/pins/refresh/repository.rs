@@ -1,14 +1,12 @@
 //! A checkout of this program's own repository: its pins, and the files that people write beside
 //! them.
 
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
-
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::super::Family;
 use super::spec::{self, FamilySpec};
 use super::{FileUpdate, RefreshError, rows};
+use crate::file::replace_file;
 use crate::matrix::Table;
 
 /// A checkout of kernel-builder, whose files are read and compared.
@@ -105,14 +103,9 @@ impl Repository {
         let write = || {
             let dir = path.parent().unwrap_or(&self.root);
             std::fs::create_dir_all(dir)?;
-            let mut file = tempfile::Builder::new()
-                .prefix(".kernel-builder-")
-                .permissions(std::fs::Permissions::from_mode(0o644))
-                .tempfile_in(dir)?;
-            file.write_all(update.new.as_bytes())?;
-            file.persist(&path).map_err(|error| error.error)
+            replace_file(&path, update.new.as_bytes())
         };
-        write().map(|_| ()).map_err(|source| RefreshError::Io {
+        write().map_err(|source| RefreshError::Io {
             action: "write",
             path: path.clone(),
             source,

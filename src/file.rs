@@ -1,0 +1,79 @@
+//! Writing files whole or not at all: beside their place, then renamed. Not what is written.
+
+use std::fs::Permissions;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+
+use camino::Utf8Path;
+use tempfile::NamedTempFile;
+
+/// The start of the name of every unfinished file and folder.
+pub const UNFINISHED: &str = ".kernel-builder-";
+
+/// Replaces a file, or creates it, for everybody to read.
+///
+/// # Errors
+/// The errors of the file system; the old file is then as it was.
+pub fn replace_file(path: &Utf8Path, content: &[u8]) -> std::io::Result<()> {
+    // Temporary files are private; a file in its place is like any other.
+    let file = write_beside(path, content, Permissions::from_mode(0o644))?;
+    rename_into_place(file, path)
+}
+
+/// Replaces a file, or creates it, for its owner alone.
+///
+/// # Errors
+/// The errors of the file system; the old file is then as it was.
+pub fn replace_private_file(path: &Utf8Path, content: &[u8]) -> std::io::Result<()> {
+    let file = write_beside(path, content, Permissions::from_mode(0o600))?;
+    rename_into_place(file, path)
+}
+
+/// Writes a file beside its place. It is removed unless `rename_into_place` gets it.
+///
+/// # Errors
+/// The errors of the file system.
+pub fn write_beside(
+    path: &Utf8Path,
+    content: &[u8],
+    permissions: Permissions,
+) -> std::io::Result<NamedTempFile> {
+    let parent = path.parent().filter(|folder| !folder.as_str().is_empty());
+    let mut file = tempfile::Builder::new()
+        .prefix(UNFINISHED)
+        .tempfile_in(parent.unwrap_or(Utf8Path::new(".")))?;
+    file.write_all(content)?;
+    file.as_file().set_permissions(permissions)?;
+    Ok(file)
+}
+
+/// Renames a file that lies beside its place.
+///
+/// # Errors
+/// The errors of the file system.
+pub fn rename_into_place(file: NamedTempFile, path: &Utf8Path) -> std::io::Result<()> {
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_and_nothing_is_left_beside_it() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let dir = Utf8Path::from_path(dir.path()).expect("UTF-8");
+        let path = dir.join("a");
+        for content in ["one", "two"] {
+            replace_file(&path, content.as_bytes()).expect("written");
+            assert_eq!(std::fs::read_to_string(&path).expect("read"), content);
+        }
+        let mode = path.metadata().expect("a file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o644);
+        drop(write_beside(&path, b"three", Permissions::from_mode(0o600)).expect("written"));
+        let names = dir.read_dir_utf8().expect("a folder");
+        assert_eq!(names.count(), 1);
+        assert!(replace_file(&dir.join("no/such/folder"), b"").is_err());
+    }
+}
