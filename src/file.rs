@@ -2,7 +2,8 @@
 
 use std::fs::Permissions;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
 
 use camino::Utf8Path;
 use tempfile::NamedTempFile;
@@ -54,6 +55,15 @@ pub fn write_beside(
 pub fn rename_into_place(file: NamedTempFile, path: &Utf8Path) -> std::io::Result<()> {
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
+}
+
+/// A text that changes when the file at a path is replaced or written: its real path, its size and its time. Names no
+/// content.
+pub fn identity(path: &Path) -> String {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let metadata = real.metadata().ok();
+    let facts = metadata.map(|own| (own.len(), own.mtime(), own.mtime_nsec(), own.ino()));
+    format!("{} {facts:?}", real.display())
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::io;
+use std::sync::OnceLock;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use include_dir::{Dir, include_dir};
@@ -13,6 +14,9 @@ static PARTS: [(&str, Dir<'_>); 3] = [
     ("nix", include_dir!("$CARGO_MANIFEST_DIR/nix")),
     ("templates", include_dir!("$CARGO_MANIFEST_DIR/templates")),
 ];
+
+/// Folders of a repository that Nix may read while it evaluates a kernel.
+const FOLDERS: [&str; 4] = ["lib", "nix", "src/matrix", "templates"];
 
 /// A folder to use instead, for those who work on the library: `$KERNEL_BUILDER_LIBRARY`.
 fn other() -> Option<Utf8PathBuf> {
@@ -59,6 +63,50 @@ pub fn files() -> Vec<(Utf8PathBuf, &'static [u8])> {
     found
 }
 
+/// A hash of the content of the library that is used.
+///
+/// # Errors
+/// The errors of the file system, of a folder that is used instead.
+pub fn digest() -> io::Result<String> {
+    let Some(folder) = other() else {
+        return Ok(own_digest().to_owned());
+    };
+    let mut paths = Vec::new();
+    for part in FOLDERS.map(|part| folder.join(part)) {
+        if !part.exists() {
+            continue;
+        }
+        let files = walkdir::WalkDir::new(part).follow_links(true);
+        for entry in files.sort_by_file_name() {
+            let entry = entry?;
+            if !entry.file_type().is_dir()
+                && let Ok(path) = Utf8PathBuf::try_from(entry.into_path())
+            {
+                paths.push(path);
+            }
+        }
+    }
+    let contents: Vec<Vec<u8>> = paths.iter().map(std::fs::read).collect::<Result<_, _>>()?;
+    let files = paths.into_iter().zip(contents.iter().map(Vec::as_slice));
+    Ok(digest_of(&files.collect::<Vec<_>>()))
+}
+
+/// The hash of the library inside this program, computed once.
+fn own_digest() -> &'static str {
+    static DIGEST: OnceLock<String> = OnceLock::new();
+    DIGEST.get_or_init(|| digest_of(&files()))
+}
+
+fn digest_of(files: &[(Utf8PathBuf, &[u8])]) -> String {
+    let mut hash = Sha256::new();
+    for (path, content) in files {
+        hash.update(path.as_str());
+        hash.update((content.len() as u64).to_le_bytes());
+        hash.update(content);
+    }
+    crate::hex(&hash.finalize())
+}
+
 /// Writes the library to a folder of `cache` that is named after its content, unless it is there already.
 ///
 /// # Errors
@@ -67,21 +115,14 @@ pub fn unpack(cache: &Utf8Path) -> io::Result<Utf8PathBuf> {
     if let Some(folder) = other() {
         return camino::absolute_utf8(folder);
     }
-    let files = files();
-    let mut hash = Sha256::new();
-    for (path, content) in &files {
-        hash.update(path.as_str());
-        hash.update((content.len() as u64).to_le_bytes());
-        hash.update(content);
-    }
     let parent = cache.join("library");
-    let target = parent.join(&crate::hex(&hash.finalize())[..16]);
+    let target = parent.join(&own_digest()[..16]);
     if target.exists() {
         return Ok(target);
     }
     std::fs::create_dir_all(&parent)?;
     let temporary = tempfile::tempdir_in(&parent)?;
-    for (path, content) in &files {
+    for (path, content) in files() {
         let file = temporary.path().join(path);
         if let Some(dir) = file.parent() {
             std::fs::create_dir_all(dir)?;

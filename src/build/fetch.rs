@@ -174,31 +174,29 @@ pub fn bring_pins(
         .map_err(EngineError::Pins)
 }
 
-/// Fetches the pins that derivations still to be built need, and returns those derivations.
+/// Fetches the pins that derivations to be built need. `pins` gives all pins of their variants. Returns whether a file was
+/// fetched.
+///
+/// # Errors
+/// `EngineError`, of pins or of Nix.
 pub fn fetch_needed(
     nix: &Nix,
-    derivations: &[String],
-    variants: &[&Variant],
-    purpose: Purpose,
-    packages: &PythonPackages,
+    to_build: &[String],
+    pins: impl FnOnce() -> Result<Vec<PlacedPin>, EngineError>,
     options: &FetchOptions,
-) -> Result<Vec<String>, EngineError> {
-    let planned = nix.to_build(derivations)?;
-    if planned.is_empty() {
-        return Ok(planned);
+) -> Result<bool, EngineError> {
+    if to_build.is_empty() {
+        return Ok(false);
     }
-    let needed: BTreeSet<&str> = planned
+    let needed: BTreeSet<&str> = to_build
         .iter()
         .map(|derivation| name_of(derivation))
         .collect();
-    let absent: Vec<_> = missing(nix, &pins_of_variants(nix, variants, purpose, packages)?)
-        .map_err(pin_failed)?
-        .into_iter()
-        .filter(|missing| needed.contains(missing.pin.store_name().as_str()))
-        .collect();
+    let mut absent = missing(nix, &pins()?).map_err(pin_failed)?;
+    absent.retain(|placed| needed.contains(placed.pin.store_name().as_str()));
     if absent.is_empty() {
-        return Ok(planned);
+        return Ok(false);
     }
     bring_pins(nix, &absent, options)?;
-    Ok(nix.to_build(derivations)?)
+    Ok(true)
 }

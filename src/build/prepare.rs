@@ -1,5 +1,6 @@
 //! The first half of most commands: from a path to the plan of the wanted variants, and build.nix from it.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -18,6 +19,7 @@ pub struct Prepared {
     pub kernel: Kernel,
     pub matrix: Matrix,
     pub plan: Plan,
+    build_nix: OnceCell<String>,
 }
 
 /// Reads, checks and plans a kernel; notes go to standard error, and that there are warnings.
@@ -50,6 +52,7 @@ pub fn prepare(path: &Utf8Path) -> Result<Prepared, EngineError> {
         kernel,
         matrix,
         plan,
+        build_nix: OnceCell::new(),
     })
 }
 
@@ -141,13 +144,25 @@ impl Prepared {
         Ok(kept)
     }
 
+    /// The text of build.nix.
+    ///
+    /// # Errors
+    /// `EngineError::Emit`: a defect of this program.
+    pub fn build_nix(&self) -> Result<&str, EngineError> {
+        if let Some(text) = self.build_nix.get() {
+            return Ok(text);
+        }
+        let text = emit::nix::build_nix(&self.plan)?;
+        Ok(self.build_nix.get_or_init(|| text))
+    }
+
     /// Writes build.nix beside build.toml.
     ///
     /// # Errors
     /// `EngineError::Emit`, such as a build.nix of the user's own.
     pub fn write_build_nix(&self) -> Result<Written, EngineError> {
-        let text = emit::nix::build_nix(&self.plan)?;
-        Ok(emit::write(&self.kernel.root.join("build.nix"), &text)?)
+        let file = self.kernel.root.join("build.nix");
+        Ok(emit::write(&file, self.build_nix()?)?)
     }
 
     /// The absolute path of the kernel's folder, as Nix needs it.

@@ -1,15 +1,17 @@
 //! Building the variants that are wanted: what is fetched and built in which order, and what it took.
 
 use super::error::EngineError;
-use super::fetch::{Purpose, fetch_needed};
-use super::survey::{Graph, read_graph, saved_costs};
+use super::evaluation::Evaluation;
+use super::fetch::{Purpose, fetch_needed, pins_of_variants};
+use super::survey::{Graph, saved_costs};
 use crate::matrix::{Row, Variant};
 use crate::nix::schedule::{Cost, Costs, Task};
 use crate::nix::{Built, Limits, Nix, Work, name_of};
 use crate::pins::fetch::FetchOptions;
 use crate::pins::packages::PythonPackages;
 use crate::plan::Plan;
-use crate::steps::{Kind, Step, Wanted, hints};
+use crate::steps::hints::Hints;
+use crate::steps::{Kind, Step};
 
 /// Fetches and builds the steps that some variants lack, and keeps how long compilations took. Steps of the graph are as
 /// they were before.
@@ -20,20 +22,27 @@ pub fn build_variants<'a>(
     nix: &Nix,
     plan: &Plan,
     variants: &'a [&Variant],
-    wanted: &'a [Wanted],
+    evaluation: &'a Evaluation,
     limits: &Limits,
     offline: bool,
 ) -> Result<(Graph<'a>, Built), EngineError> {
-    let derivations: Vec<String> = wanted.iter().map(|own| own.derivation.clone()).collect();
     let options = FetchOptions {
         offline,
         ..FetchOptions::default()
     };
-    check_systems(nix, variants, wanted)?;
-    let none = PythonPackages::default();
-    let planned = fetch_needed(nix, &derivations, variants, Purpose::Build, &none, &options)?;
-    let graph = read_graph(nix, variants, wanted, &planned)?;
-    if let Some(hint) = hints::of_all(plan, graph.steps.to_build()) {
+    let packages = evaluation.packages();
+    let to_build = || evaluation.to_build(nix, &packages);
+    let mut planned = to_build()?;
+    if planned.is_empty() && evaluation.is_in_store(nix, &packages)? {
+        return Ok((Graph::new(variants, evaluation, &[]), Built::default()));
+    }
+    check_systems(nix, variants, evaluation)?;
+    let pins = || pins_of_variants(nix, variants, Purpose::Build, &PythonPackages::default());
+    if fetch_needed(nix, &planned, pins, &options)? {
+        planned = to_build()?;
+    }
+    let graph = Graph::new(variants, evaluation, &planned);
+    if let Some(hint) = Hints::new(plan).in_one_line(graph.steps.to_build()) {
         anstream::eprintln!("{hint}");
     }
     let mut costs = saved_costs();
@@ -55,15 +64,17 @@ pub fn build_variants<'a>(
 ///
 /// # Errors
 /// `EngineError::ForeignSystem` for the first variant without a machine, before a file is fetched for it.
-fn check_systems(nix: &Nix, variants: &[&Variant], wanted: &[Wanted]) -> Result<(), EngineError> {
-    for (variant, own) in variants.iter().zip(wanted) {
+fn check_systems(
+    nix: &Nix,
+    variants: &[&Variant],
+    evaluation: &Evaluation,
+) -> Result<(), EngineError> {
+    for (variant, own) in variants.iter().zip(&evaluation.wanted) {
         let Some(row) = row_without_builder(nix, variant) else {
             continue;
         };
-        if !nix
-            .to_build(std::slice::from_ref(&own.derivation))?
-            .is_empty()
-        {
+        let package = std::slice::from_ref(&own.derivation);
+        if !evaluation.to_build(nix, package)?.is_empty() {
             return Err(EngineError::ForeignSystem {
                 variant: variant.name.clone(),
                 system: row.system.clone(),

@@ -5,9 +5,10 @@ use camino::Utf8Path;
 use walkdir::WalkDir;
 
 use super::error::{EngineError, failed_to};
+use super::evaluation::evaluate;
 use super::prepare::Prepared;
 use super::realise::{build_variants, report_failures, task};
-use super::survey::{Graph, evaluate_in_passing, saved_costs};
+use super::survey::{Graph, saved_costs};
 use crate::artifact::sections::{StorePath, first_difference, store_paths};
 use crate::matrix::Variant;
 use crate::nix::schedule::Task;
@@ -39,8 +40,8 @@ pub fn reproduce(
     limits: &Limits,
 ) -> Result<Reproduction, EngineError> {
     let store = nix.store_folder().ok_or(EngineError::RemoteStore)?;
-    let wanted = evaluate_in_passing(nix, prepared, variants)?;
-    let (graph, built) = build_variants(nix, &prepared.plan, variants, &wanted, limits, false)?;
+    let evaluation = evaluate(nix, prepared, variants)?;
+    let (graph, built) = build_variants(nix, &prepared.plan, variants, &evaluation, limits, false)?;
     report_failures(nix, &built, false)?;
     let Graph {
         derivations, steps, ..
@@ -53,7 +54,7 @@ pub fn reproduce(
             .iter()
             .map(|step| named_paths(step, &store, &derivations[&step.derivation].output))
             .collect::<Result<_, _>>()?;
-        let unbuilt = nix.unbuilt(wanted.iter().map(|own| &own.derivation))?;
+        let unbuilt = nix.unbuilt(evaluation.wanted.iter().map(|own| &own.derivation))?;
         return Ok(Reproduction {
             steps: 0,
             wrong: 0,

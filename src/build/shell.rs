@@ -3,7 +3,7 @@
 use std::process::ExitStatus;
 
 use super::error::EngineError;
-use super::fetch::{Purpose, fetch_needed, kernel_packages, unpack_library};
+use super::fetch::{Purpose, fetch_needed, kernel_packages, pins_of_variants, unpack_library};
 use super::prepare::{Prepared, system};
 use super::realise::report_failures;
 use crate::emit;
@@ -65,14 +65,11 @@ fn build_shell(
     packages: &PythonPackages,
     limits: &Limits,
 ) -> Result<(), EngineError> {
-    let planned = fetch_needed(
-        nix,
-        derivations,
-        &[variant],
-        Purpose::Shell,
-        packages,
-        &FetchOptions::default(),
-    )?;
+    let pins = || pins_of_variants(nix, &[variant], Purpose::Shell, packages);
+    let mut planned = nix.to_build(derivations)?;
+    if fetch_needed(nix, &planned, pins, &FetchOptions::default())? {
+        planned = nix.to_build(derivations)?;
+    }
     let work = Work {
         wanted: derivations.to_vec(),
         count: planned.len(),

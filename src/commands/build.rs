@@ -21,8 +21,7 @@ pub fn run(arguments: &BuildArgs) -> Result<(), CommandError> {
     build::check_replaceable(&output, &variants)?;
     prepared.write_build_nix()?;
 
-    let file = prepared.root()?.join("build.nix");
-    let wanted = build::evaluate(&nix, &prepared, &variants, &file)?;
+    let evaluation = build::evaluate(&nix, &prepared, &variants)?;
     let print_logs = arguments.print_build_logs;
     let limits = build::limits(
         &nix,
@@ -34,7 +33,7 @@ pub fn run(arguments: &BuildArgs) -> Result<(), CommandError> {
         &nix,
         &prepared.plan,
         &variants,
-        &wanted,
+        &evaluation,
         &limits,
         arguments.offline,
     )?;

@@ -9,11 +9,11 @@ pub fn run(arguments: &GenerateArgs) -> Result<(), CommandError> {
     let prepared = build::prepare(&arguments.kernel.path)?;
     if let Some(output) = &arguments.output {
         // lib/genFlakeOutputs.nix has this program write into the store, where a result says enough.
-        emit::write(output, &emit::nix::build_nix(&prepared.plan)?)?;
+        emit::write(output, prepared.build_nix()?)?;
         return Ok(());
     }
     if arguments.check {
-        let text = emit::nix::build_nix(&prepared.plan)?;
+        let text = prepared.build_nix()?;
         let current = std::fs::read(prepared.kernel.root.join("build.nix")).unwrap_or_default();
         return if current == text.as_bytes() {
             print("build.nix is up to date\n")

@@ -1,6 +1,7 @@
 //! Derivations as Nix shows them: what each is made of. Not whether it was built.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -44,6 +45,24 @@ struct Output {
 }
 
 impl Nix {
+    /// Some derivations without those that they need, by path.
+    ///
+    /// # Errors
+    /// `NixError` with Nix's own words.
+    pub fn derivations_alone(
+        &self,
+        paths: &BTreeSet<&str>,
+    ) -> Result<BTreeMap<String, Derivation>, NixError> {
+        let mut all = BTreeMap::new();
+        let paths: Vec<&str> = paths.iter().copied().collect();
+        for some in paths.chunks(super::PATHS_AT_A_TIME) {
+            let mut command = self.nix_command();
+            command.arg("show-derivation").args(some);
+            all.extend(self.read_derivations(command)?);
+        }
+        Ok(all)
+    }
+
     /// Some derivations and all that they need, by path.
     ///
     /// # Errors
@@ -54,6 +73,10 @@ impl Nix {
         }
         let mut command = self.nix_command();
         command.args(["show-derivation", "--recursive"]).args(roots);
+        self.read_derivations(command)
+    }
+
+    fn read_derivations(&self, command: Command) -> Result<BTreeMap<String, Derivation>, NixError> {
         let output = self.checked(command, "read derivations")?;
         read(&output.stdout).map_err(|error| NixError::Store {
             action: "read derivations",

@@ -63,6 +63,9 @@ fn store_help(why: &str) -> &'static str {
     }
 }
 
+/// Store paths that one command gets. NB: all arguments of a program may take 2 MB on Linux.
+const PATHS_AT_A_TIME: usize = 5000;
+
 /// Nix on this machine.
 #[derive(Clone, Debug)]
 pub struct Nix {
@@ -77,6 +80,8 @@ pub struct Nix {
     systems: Option<BTreeSet<String>>,
     /// Whether it has no users to run builds as, so that root has to do it itself.
     single_user: bool,
+    /// A hash of its configuration; empty where that could not be read.
+    configuration: String,
 }
 
 impl Nix {
@@ -94,8 +99,10 @@ impl Nix {
             jobs_beside_builders: None,
             systems: None,
             single_user: false,
+            configuration: String::new(),
         };
         if let Some(settings) = nix.settings() {
+            nix.configuration = crate::hex(&Sha256::digest(settings.to_string()));
             nix.single_user = lacks_build_users(&settings);
             nix.substituters = configured_caches(&settings);
             nix.jobs_beside_builders = jobs_beside_builders(&settings);
@@ -117,6 +124,28 @@ impl Nix {
             .as_ref()
             .filter(|_| self.store_folder().is_some());
         known.is_none_or(|systems| systems.contains(system))
+    }
+
+    /// Facts that tell one Nix and its store from others: the program's file, its configuration, and the variables that
+    /// choose a store.
+    pub fn identity(&self) -> String {
+        let variable = |name| format!("{name}={:?}", std::env::var_os(name));
+        let file = crate::file::identity(&self.instantiate);
+        let variables = [
+            "NIX_REMOTE",
+            "NIX_STORE_DIR",
+            "NIX_STATE_DIR",
+            "NIX_DATA_DIR",
+            "NIX_PATH",
+        ];
+        let mut facts = vec![file, self.configuration.clone()];
+        facts.extend(variables.map(variable));
+        facts.join("\n")
+    }
+
+    /// Whether it builds whatever the store lacks, since there is no binary cache to ask.
+    pub fn asks_no_cache(&self) -> bool {
+        self.substituters.as_deref().is_some_and(str::is_empty)
     }
 
     fn settings(&self) -> Option<serde_json::Value> {
@@ -213,14 +242,15 @@ impl Nix {
 
     /// Those of some store paths that are not in the store.
     pub fn invalid(&self, paths: &[String]) -> Result<Vec<String>, NixError> {
-        if paths.is_empty() {
-            return Ok(Vec::new());
+        let mut invalid = Vec::new();
+        for some in paths.chunks(PATHS_AT_A_TIME) {
+            let mut command = self.store_command();
+            command
+                .args(["--check-validity", "--print-invalid"])
+                .args(some);
+            invalid.extend(lines(&self.checked(command, "look up paths")?));
         }
-        let mut command = self.store_command();
-        command
-            .args(["--check-validity", "--print-invalid"])
-            .args(paths);
-        Ok(lines(&self.checked(command, "look up paths")?))
+        Ok(invalid)
     }
 
     /// Adds a file (`recursive` false) or a tree under its own name and returns its store path.

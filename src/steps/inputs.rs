@@ -110,7 +110,7 @@ fn settings(attributes: &Map<String, Value>, id: &str) -> BTreeMap<String, Vec<S
     settings
 }
 
-/// Which of the kernel's files a step sees, as hashes.
+/// The kernel's files, each hashed once.
 pub struct Files<'a> {
     plan: &'a Plan,
     root: Utf8PathBuf,
@@ -126,15 +126,19 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// Of a step of a variant.
+    /// Hashes of the files that a step of a variant sees, by path.
     ///
     /// # Errors
-    /// Those of the file system.
-    pub fn of(&mut self, variant: &str, kind: &Kind) -> std::io::Result<BTreeMap<String, String>> {
+    /// The errors of the file system.
+    pub fn seen_by_step(
+        &mut self,
+        variant: &str,
+        kind: &Kind,
+    ) -> std::io::Result<BTreeMap<String, String>> {
         let plan = self.plan;
         let native = plan.variants.iter().find(|own| own.variant == variant);
         let paths = match (kind, native) {
-            (Kind::Unit { source, .. }, Some(native)) => self.seen_by(native, source),
+            (Kind::Unit { source, .. }, Some(native)) => self.seen_by_unit(native, source),
             (Kind::Library, Some(native)) => {
                 let mut files = native.id.files.clone();
                 files.extend(plan.python.files(&self.root)?);
@@ -148,7 +152,7 @@ impl<'a> Files<'a> {
     }
 
     /// A source and the headers that it reaches.
-    fn seen_by(&self, variant: &VariantPlan, source: &str) -> Vec<String> {
+    fn seen_by_unit(&self, variant: &VariantPlan, source: &str) -> Vec<String> {
         let mut paths = vec![source.to_owned()];
         for component in &variant.components {
             let mut sources = self.plan.units(component).flat_map(|group| &group.sources);

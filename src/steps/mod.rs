@@ -1,5 +1,6 @@
 //! The steps of a build: the derivations of some variants as a graph, and what is to be done of it. Neither builds.
 
+pub mod derivations;
 pub mod dot;
 pub mod estimate;
 pub mod hints;
@@ -7,15 +8,15 @@ pub mod inputs;
 pub mod json;
 pub mod record;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use crate::nix::derivation::Derivation;
+use self::derivations::DerivationGraph;
 use crate::nix::name_of;
 
 /// What Nix says of a variant (`work` in nix/kernel/default.nix).
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Wanted {
     pub derivation: String,
     /// Nothing for Python alone.
@@ -23,7 +24,7 @@ pub struct Wanted {
 }
 
 /// What a step makes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub enum Kind {
     /// Compilers, headers and libraries, of fetched files.
     Toolchain,
@@ -119,28 +120,25 @@ pub struct Steps {
     pub unavailable: BTreeMap<String, String>,
 }
 
-/// A pin that nobody has made is a derivation with this builder, followed by why (nix/pins.nix).
-const BUILTIN: &str = "builtin:";
-
 impl Steps {
     /// The graph of some variants, by name. `to_build` are the derivations that Nix would build or fetch for them.
     pub fn find(
-        derivations: &BTreeMap<String, Derivation>,
+        derivations: &DerivationGraph,
         wanted: &[(&str, &Wanted)],
         to_build: &[String],
     ) -> Self {
-        let mut steps = Search {
+        let mut search = Search {
             derivations,
             kinds: kinds(wanted),
             to_build: to_build.iter().map(String::as_str).collect(),
-            at: BTreeMap::new(),
+            numbers: HashMap::new(),
             steps: Self::default(),
         };
         for (variant, wanted) in wanted {
-            let mut seen = BTreeSet::new();
-            steps.visit(&wanted.derivation, variant, &mut seen);
+            let mut seen = HashSet::new();
+            search.visit(&wanted.derivation, variant, &mut seen);
         }
-        steps.steps
+        search.steps
     }
 
     /// Those that are to be built.
@@ -163,23 +161,6 @@ fn kinds(wanted: &[(&str, &Wanted)]) -> BTreeMap<String, (Kind, String)> {
     kinds
 }
 
-/// What nix/kernel/compile.nix or nix/kernel/objects.nix made, if it was one of these.
-fn compilation(derivation: &Derivation) -> Option<Kind> {
-    let text = |name| derivation.attributes.get(name)?.as_str().map(str::to_owned);
-    if let Some(driver) = text("objectsOf") {
-        return Some(Kind::Objects { driver });
-    }
-    let source = text("source")?;
-    if derivation.attributes.contains_key("devices") {
-        return Some(Kind::Join { source });
-    }
-    Some(Kind::Unit {
-        source,
-        part: Some(text("part")?).filter(|part| part != "whole"),
-        driver: text("driver")?,
-    })
-}
-
 impl Step {
     /// Its name, and of a unit a variant that needs it: many may have one of the same source.
     pub fn title(&self) -> String {
@@ -200,56 +181,57 @@ impl Step {
     }
 }
 
+/// The search for the steps of variants, one variant after the other.
 struct Search<'a> {
-    derivations: &'a BTreeMap<String, Derivation>,
+    derivations: &'a DerivationGraph,
     kinds: BTreeMap<String, (Kind, String)>,
-    to_build: BTreeSet<&'a str>,
-    /// Where a derivation is in `steps`.
-    at: BTreeMap<String, usize>,
+    to_build: HashSet<&'a str>,
+    /// The number of each step that was found.
+    numbers: HashMap<&'a str, usize>,
     steps: Steps,
 }
 
-impl Search<'_> {
-    /// Adds a derivation after what it needs; whether it is a step.
-    fn visit(&mut self, path: &str, variant: &str, seen: &mut BTreeSet<String>) -> bool {
+impl<'a> Search<'a> {
+    /// Adds a derivation after those that it needs. Returns whether it is a step.
+    fn visit(&mut self, path: &'a str, variant: &str, seen: &mut HashSet<&'a str>) -> bool {
         let Some(derivation) = self.derivations.get(path) else {
             return false;
         };
         let to_build = self.to_build.contains(path);
-        if derivation.fixed {
+        if derivation.is_fixed {
             if to_build {
                 self.steps.to_fetch.insert(name_of(path).to_owned());
             }
             return false;
         }
-        if let Some(why) = derivation.builder.strip_prefix(BUILTIN) {
+        if let Some(why) = &derivation.unavailable {
             if to_build {
                 let name = name_of(path).to_owned();
-                self.steps.unavailable.insert(name, why.to_owned());
+                self.steps.unavailable.insert(name, why.clone());
             }
             return false;
         }
-        if !seen.insert(path.to_owned()) {
+        if !seen.insert(path) {
             return true;
         }
-        let mut needs = derivation.needs.clone();
+        let mut needs: Vec<&str> = derivation.needs.iter().map(String::as_str).collect();
         needs.retain(|needed| self.visit(needed, variant, seen));
-        if let Some(at) = self.at.get(path) {
-            self.steps.all[*at].variants.insert(variant.to_owned());
+        if let Some(number) = self.numbers.get(path) {
+            self.steps.all[*number].variants.insert(variant.to_owned());
             return true;
         }
-        let (kind, name) = match (self.kinds.get(path), compilation(derivation)) {
+        let (kind, name) = match (self.kinds.get(path), &derivation.compilation) {
             (Some(known), _) => known.clone(),
             (None, Some(kind)) => (kind.clone(), kind.role()),
             (None, None) => (Kind::Toolchain, name_of(path).to_owned()),
         };
-        self.at.insert(path.to_owned(), self.steps.all.len());
+        self.numbers.insert(path, self.steps.all.len());
         self.steps.all.push(Step {
             derivation: path.to_owned(),
             name,
             kind,
             variants: BTreeSet::from([variant.to_owned()]),
-            needs,
+            needs: needs.into_iter().map(str::to_owned).collect(),
             state: if to_build {
                 State::Build
             } else {

@@ -1,7 +1,7 @@
 //! What was built last in a kernel's folder, step by step, kept in the user's cache. Nothing but explanations depends on
 //! it: whether something is built again, Nix alone decides.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
@@ -39,16 +39,27 @@ struct Kept {
 impl Record {
     /// Reads the record of a kernel's folder; one that is missing or broken is like an empty one.
     pub fn open(cache: &Utf8Path, kernel: &Utf8Path) -> Self {
-        let name = &hex(&Sha256::digest(kernel.as_str()))[..16];
-        let file = cache.join("records").join(format!("{name}.json"));
+        let file = Self::file_of(cache, kernel);
         let text = std::fs::read(&file).unwrap_or_default();
         let mut content: Content = serde_json::from_slice(&text).unwrap_or_default();
         kernel.as_str().clone_into(&mut content.kernel);
         Self { file, content }
     }
 
-    /// What a step of a variant was made of when it was built last.
-    pub fn of(&self, variant: &str, kind: &Kind) -> Option<Inputs> {
+    /// Whether the record of a kernel's folder was last written when all of some packages, and only these, had been built.
+    pub fn is_of_packages(cache: &Utf8Path, kernel: &Utf8Path, packages: &[&str]) -> bool {
+        let file = Self::file_of(cache, kernel);
+        let known = std::fs::read_to_string(mark_of(&file));
+        file.exists() && known.is_ok_and(|known| known == packages.join("\n"))
+    }
+
+    fn file_of(cache: &Utf8Path, kernel: &Utf8Path) -> Utf8PathBuf {
+        let name = &hex(&Sha256::digest(kernel.as_str()))[..16];
+        cache.join("records").join(format!("{name}.json"))
+    }
+
+    /// The inputs of a step of a variant when it was built last.
+    pub fn inputs(&self, variant: &str, kind: &Kind) -> Option<Inputs> {
         let kept = self.content.variants.get(variant)?.get(&kind.role())?;
         Some(Inputs {
             files: self.content.files.get(&kept.files)?.clone(),
@@ -73,18 +84,33 @@ impl Record {
         of_variant.insert(kind.role(), Kept { files: key, inputs });
     }
 
-    /// Writes the file.
+    /// Writes the file. `packages` are given if all of them are built, so that `is_of_packages` is true of them.
     ///
     /// # Errors
-    /// Those of the file system.
-    pub fn save(&mut self) -> std::io::Result<()> {
+    /// The errors of the file system.
+    pub fn save(&mut self, packages: Option<&[&str]>) -> std::io::Result<()> {
         let steps = self.content.variants.values().flat_map(BTreeMap::values);
-        let used: Vec<String> = steps.map(|kept| kept.files.clone()).collect();
+        let used: BTreeSet<String> = steps.map(|kept| kept.files.clone()).collect();
         self.content.files.retain(|key, _| used.contains(key));
         let dir = self.file.parent().unwrap_or(Utf8Path::new("."));
         std::fs::create_dir_all(dir)?;
-        replace_private_file(&self.file, &serde_json::to_vec(&self.content)?)
+        let mark = mark_of(&self.file);
+        // NB: the mark must not outlive the record that it was written for.
+        match std::fs::remove_file(&mark) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        replace_private_file(&self.file, &serde_json::to_vec(&self.content)?)?;
+        match packages {
+            Some(packages) => replace_private_file(&mark, packages.join("\n").as_bytes()),
+            None => Ok(()),
+        }
     }
+}
+
+/// The file that names the packages of the last build, beside a record.
+fn mark_of(record: &Utf8Path) -> Utf8PathBuf {
+    record.with_extension("packages")
 }
 
 #[cfg(test)]
@@ -104,15 +130,21 @@ mod tests {
         };
         record.learn("cpu", &Kind::Library, inputs.clone());
         record.learn("cpu", &Kind::Toolchain, inputs.clone());
-        record.save().expect("written");
+        let is_of = |packages: &[&str]| Record::is_of_packages(cache, kernel, packages);
+        record.save(None).expect("written");
+        assert!(!is_of(&["a"]) && !is_of(&[]));
+        record.save(Some(&["a", "b"])).expect("written");
+        assert!(is_of(&["a", "b"]) && !is_of(&["a"]));
+        record.save(None).expect("written");
+        assert!(!is_of(&["a", "b"]));
         let record = Record::open(cache, kernel);
-        assert_eq!(record.of("cpu", &Kind::Library), Some(inputs));
-        assert_eq!(record.of("cpu", &Kind::Package), None);
-        assert_eq!(record.of("cuda", &Kind::Library), None);
+        assert_eq!(record.inputs("cpu", &Kind::Library), Some(inputs));
+        assert_eq!(record.inputs("cpu", &Kind::Package), None);
+        assert_eq!(record.inputs("cuda", &Kind::Library), None);
         let other = Record::open(cache, Utf8Path::new("/kernels/other"));
-        assert_eq!(other.of("cpu", &Kind::Library), None);
+        assert_eq!(other.inputs("cpu", &Kind::Library), None);
         std::fs::write(&record.file, "{").expect("written");
         let broken = Record::open(cache, kernel);
-        assert_eq!(broken.of("cpu", &Kind::Library), None);
+        assert_eq!(broken.inputs("cpu", &Kind::Library), None);
     }
 }

@@ -1,0 +1,136 @@
+//! The derivations of some variants, reduced to the facts that their steps are found by: small enough to be kept for the
+//! next run.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Kind;
+use crate::nix::derivation::Derivation;
+
+/// One derivation of a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DerivationNode {
+    /// Derivations that it needs, in order.
+    pub needs: Vec<String>,
+    /// The path that it makes.
+    pub output: String,
+    /// Whether that path is known by its content: a file that is fetched.
+    pub is_fixed: bool,
+    /// Why it cannot be built, if it stands for a pin that nobody has made.
+    pub unavailable: Option<String>,
+    /// The kind of step, if it compiles or collects objects.
+    pub compilation: Option<Kind>,
+    /// The id of the build, if it is a package.
+    pub build_id: Option<String>,
+    /// Whether it is the environment of a step: all its tools in one place.
+    pub is_environment: bool,
+}
+
+/// The builder of a pin that nobody has made begins with this; the reason follows (nix/pins.nix).
+const BUILTIN: &str = "builtin:";
+
+impl From<Derivation> for DerivationNode {
+    fn from(derivation: Derivation) -> Self {
+        let unavailable = derivation.builder.strip_prefix(BUILTIN);
+        let unavailable = unavailable.filter(|_| !derivation.fixed);
+        Self {
+            unavailable: unavailable.map(str::to_owned),
+            compilation: compilation(&derivation.attributes),
+            build_id: text(&derivation.attributes, "namespace"),
+            is_environment: derivation.attributes.contains_key("environmentOf"),
+            is_fixed: derivation.fixed,
+            needs: derivation.needs,
+            output: derivation.output,
+        }
+    }
+}
+
+fn text(attributes: &Map<String, Value>, name: &str) -> Option<String> {
+    attributes.get(name)?.as_str().map(str::to_owned)
+}
+
+/// The kind of a derivation that nix/kernel/compile.nix or nix/kernel/objects.nix made.
+fn compilation(attributes: &Map<String, Value>) -> Option<Kind> {
+    if let Some(driver) = text(attributes, "objectsOf") {
+        return Some(Kind::Objects { driver });
+    }
+    let source = text(attributes, "source")?;
+    if attributes.contains_key("devices") {
+        return Some(Kind::Join { source });
+    }
+    Some(Kind::Unit {
+        source,
+        part: Some(text(attributes, "part")?).filter(|part| part != "whole"),
+        driver: text(attributes, "driver")?,
+    })
+}
+
+/// Derivations by path, with those that they need.
+pub type DerivationGraph = BTreeMap<String, DerivationNode>;
+
+/// A node as it is kept: other nodes by their number in the order of paths, since a graph has many edges.
+#[derive(Deserialize, Serialize)]
+struct SavedNode {
+    path: String,
+    needs: Vec<usize>,
+    output: String,
+    is_fixed: bool,
+    unavailable: Option<String>,
+    compilation: Option<Kind>,
+    build_id: Option<String>,
+    is_environment: bool,
+}
+
+/// A graph in the form in which it is kept.
+#[derive(Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct SavedGraph(Vec<SavedNode>);
+
+impl From<&DerivationGraph> for SavedGraph {
+    fn from(graph: &DerivationGraph) -> Self {
+        let numbers = graph.keys().enumerate();
+        let numbers: BTreeMap<&String, usize> =
+            numbers.map(|(number, path)| (path, number)).collect();
+        let node = |(path, node): (&String, &DerivationNode)| {
+            let node = node.clone();
+            let needs = node.needs.iter();
+            SavedNode {
+                path: path.clone(),
+                needs: needs
+                    .filter_map(|path| numbers.get(path).copied())
+                    .collect(),
+                output: node.output,
+                is_fixed: node.is_fixed,
+                unavailable: node.unavailable,
+                compilation: node.compilation,
+                build_id: node.build_id,
+                is_environment: node.is_environment,
+            }
+        };
+        Self(graph.iter().map(node).collect())
+    }
+}
+
+impl SavedGraph {
+    /// The graph, or `None` if a node needs one that does not exist.
+    pub fn restore(self) -> Option<DerivationGraph> {
+        let paths: Vec<String> = self.0.iter().map(|node| node.path.clone()).collect();
+        let nodes = self.0.into_iter().map(|node| {
+            let needs = node.needs.iter();
+            let needs: Option<_> = needs.map(|number| paths.get(*number).cloned()).collect();
+            let restored = DerivationNode {
+                needs: needs?,
+                output: node.output,
+                is_fixed: node.is_fixed,
+                unavailable: node.unavailable,
+                compilation: node.compilation,
+                build_id: node.build_id,
+                is_environment: node.is_environment,
+            };
+            Some((node.path, restored))
+        });
+        nodes.collect()
+    }
+}
