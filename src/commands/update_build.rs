@@ -9,7 +9,7 @@ use super::{CommandError, print, print_problems};
 use crate::cli::UpdateBuildArgs;
 use crate::emit;
 use crate::kernel::{Framework, Kernel, LoadError, read_file};
-use crate::manifest::update::sources::{Role, SourceFile};
+use crate::manifest::update::sources::{OldSource, Role};
 use crate::manifest::update::{self, UpdateError};
 use crate::manifest::{Manifest, locate};
 use crate::matrix::table;
@@ -215,7 +215,7 @@ fn rewritten_sources(
 }
 
 /// The files of a kernel for torch that can be read: those that build.toml lists, and the Python package.
-fn source_files(kernel: &Kernel, root: &Utf8Path) -> Vec<SourceFile> {
+fn source_files(kernel: &Kernel, root: &Utf8Path) -> Vec<OldSource> {
     let Framework::Torch(torch) = &kernel.framework else {
         return Vec::new();
     };
@@ -249,7 +249,7 @@ fn source_files(kernel: &Kernel, root: &Utf8Path) -> Vec<SourceFile> {
             _ => root.join(path),
         };
         let text = std::fs::read_to_string(&path).ok()?;
-        Some(SourceFile { path, text, role })
+        Some(OldSource { path, text, role })
     });
     files.collect()
 }

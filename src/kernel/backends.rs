@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Backend;
 use super::check::Check;
-use crate::manifest::section::Section;
+use crate::manifest::section::WrittenSection;
 use crate::manifest::v5::BuildToml;
 use crate::manifest::{List, Spanned};
 use crate::problem::{Place, Problem, code};
@@ -33,7 +33,7 @@ pub(super) fn check(check: &mut Check<'_>, file: &BuildToml) -> BTreeSet<Backend
     first.into_keys().collect()
 }
 
-fn backend_of(section: &Section) -> Option<Backend> {
+fn backend_of(section: &WrittenSection) -> Option<Backend> {
     section.backend.as_ref().map(|b| b.value.backend())
 }
 

@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use super::check::Check;
 use super::{KnownDependency, paths};
 use crate::families::{Archive, ArchiveKind};
-use crate::manifest::dependency::HeaderArchive as Written;
+use crate::manifest::dependency::WrittenHeaderArchive;
 use crate::manifest::v5::BuildToml;
 use crate::manifest::{Dependency, Spanned};
 use crate::problem::{Place, Problem, code, suggest};
@@ -116,7 +116,7 @@ impl Check<'_> {
         }
     }
 
-    fn include_of_archive(&mut self, written: &Written) -> Vec<String> {
+    fn include_of_archive(&mut self, written: &WrittenHeaderArchive) -> Vec<String> {
         let list = written.include.as_ref();
         if let Some(list) = list.filter(|list| list.value.is_empty()) {
             self.report(
@@ -148,7 +148,7 @@ impl Check<'_> {
         checked.collect()
     }
 
-    fn sha256(&mut self, written: &Written) -> Option<String> {
+    fn sha256(&mut self, written: &WrittenHeaderArchive) -> Option<String> {
         let sha256 = written.sha256.as_ref()?;
         let digits = sha256.value.bytes().all(|byte| byte.is_ascii_hexdigit());
         if sha256.value.len() == 64 && digits {
@@ -167,7 +167,7 @@ impl Check<'_> {
     }
 
     /// The archive, whose hash is still missing.
-    fn source(&mut self, written: &Written) -> Option<Archive> {
+    fn source(&mut self, written: &WrittenHeaderArchive) -> Option<Archive> {
         let name = &written.name;
         let (file, kind, project, urls) = match (&written.url, &written.package, &written.file) {
             (Some(url), None, file) => {

@@ -38,7 +38,7 @@ pub(super) fn check(
 impl Check<'_> {
     fn torch(
         &mut self,
-        torch: &framework::Torch,
+        torch: &framework::WrittenTorch,
         place: &Place,
         file: &BuildToml,
         backends: &BTreeSet<Backend>,
@@ -60,7 +60,7 @@ impl Check<'_> {
 
     fn tvm_ffi(
         &mut self,
-        tvm_ffi: &framework::TvmFfi,
+        tvm_ffi: &framework::WrittenTvmFfi,
         place: &Place,
         file: &BuildToml,
         backends: &BTreeSet<Backend>,
@@ -75,7 +75,7 @@ impl Check<'_> {
 
     fn noarch(
         &mut self,
-        noarch: &Spanned<framework::TorchNoarch>,
+        noarch: &Spanned<framework::WrittenTorchNoarch>,
         file: &BuildToml,
         backends: &BTreeSet<Backend>,
     ) -> TorchNoarch {
@@ -160,7 +160,9 @@ impl Check<'_> {
         let src = self.paths(written, Expect::File);
         let src = self.sources_once(src);
         self.sources_compile(&src, backends);
-        let compiled = src.iter().any(|path| Language::of(&path.value).is_some());
+        let compiled = src
+            .iter()
+            .any(|path| Language::of_file(&path.value).is_some());
         let key = format!("{}.src", framework.key);
         if !(compiled || file.kernel.is_empty() || self.is_blamed(&key)) {
             let place = match written {

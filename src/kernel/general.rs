@@ -11,7 +11,7 @@ use crate::problem::{Place, Problem, code, suggest};
 use crate::words::python_depends::{self, PythonDependency};
 
 /// What `[general]` gives to a kernel.
-pub(super) struct General {
+pub(super) struct CheckedGeneral {
     pub name: KernelName,
     pub version: u64,
     pub license: String,
@@ -23,7 +23,7 @@ pub(super) struct General {
     pub cuda: Bounds,
 }
 
-pub(super) fn check(check: &mut Check<'_>, file: &v5::BuildToml) -> Option<General> {
+pub(super) fn check(check: &mut Check<'_>, file: &v5::BuildToml) -> Option<CheckedGeneral> {
     let general = &file.general;
     let packages = match (&file.torch, &file.tvm_ffi) {
         (None, Some(_)) => "tvm-ffi-ext",
@@ -43,7 +43,7 @@ pub(super) fn check(check: &mut Check<'_>, file: &v5::BuildToml) -> Option<Gener
     let kernel_depends = check.kernel_depends(general);
     let python_depends = check.python_depends(general);
     let cuda = check.bounds(general.cuda.minver.as_ref(), general.cuda.maxver.as_ref());
-    Some(General {
+    Some(CheckedGeneral {
         name: name?,
         version: general.version.as_ref()?.value,
         license: general.license.as_ref()?.value.clone(),
@@ -151,12 +151,15 @@ impl Check<'_> {
         }
     }
 
-    fn kernel_list(&mut self, list: Option<&List<v5::KernelDependency>>) -> Vec<KernelDependency> {
+    fn kernel_list(
+        &mut self,
+        list: Option<&List<v5::WrittenKernelDependency>>,
+    ) -> Vec<KernelDependency> {
         let list: &[_] = list.map_or(&[], |list| &list.value);
         let mut seen = BTreeSet::new();
         list.iter()
             .map(|dependency| {
-                let v5::KernelDependency { repo_id, pin } = &dependency.value;
+                let v5::WrittenKernelDependency { repo_id, pin } = &dependency.value;
                 self.repo_id(repo_id);
                 self.once(seen.insert(&repo_id.value), repo_id);
                 if matches!(pin, KernelPin::Revision(revision) if revision.trim().is_empty()) {

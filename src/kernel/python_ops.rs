@@ -35,7 +35,7 @@ const REGISTER: [(&str, &str); 8] = [
 /// An operator or a namespace that a file names as text.
 #[derive(Debug, PartialEq, Eq)]
 struct Registration {
-    what: What,
+    what: RegistrationKind,
     /// The function of torch.library.
     function: &'static str,
     namespace: String,
@@ -46,7 +46,7 @@ struct Registration {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum RegistrationKind {
     /// A call that makes an operator known to torch, or opens a namespace for some.
     Defines,
     /// A call that adds to a known operator.
@@ -76,7 +76,7 @@ pub(super) fn check(check: &mut Check<'_>, name: &KernelName, framework: &Framew
     }
     let all = found.iter().flat_map(|(_, registrations)| registrations);
     let own: BTreeSet<String> = all
-        .filter(|registration| registration.what == What::Defines)
+        .filter(|registration| registration.what == RegistrationKind::Defines)
         .map(|registration| registration.namespace.clone())
         .collect();
     let prefix = match framework {
@@ -240,7 +240,7 @@ fn registration(
         let (kind, _) = literal(argument(arguments, text, 1, "kind")?, text)?;
         let (namespace, span) = literal(argument(arguments, text, 0, "ns")?, text)?;
         return matches!(kind, "DEF" | "FRAGMENT").then(|| Registration {
-            what: What::Defines,
+            what: RegistrationKind::Defines,
             function: "Library",
             namespace: namespace.to_owned(),
             operator: String::new(),
@@ -249,8 +249,8 @@ fn registration(
     }
     let known = |list: &'static [(&str, &str)]| list.iter().find(|(name, _)| *name == function);
     let (what, (function, parameter)) = match known(&DEFINE) {
-        Some(found) => (What::Defines, found),
-        None => (What::Registers, known(&REGISTER)?),
+        Some(found) => (RegistrationKind::Defines, found),
+        None => (RegistrationKind::Registers, known(&REGISTER)?),
     };
     let (name, span) = literal(argument(arguments, text, 0, parameter)?, text)?;
     let (namespace, operator) = name.split_once("::")?;

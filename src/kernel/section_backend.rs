@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::capability::Capability;
 use super::check::Check;
 use super::{Backend, CudaToolkits, Dependency, KnownDependency, SectionBackend, Target};
-use crate::manifest::section::SectionBackend as Written;
+use crate::manifest::section::WrittenBackend;
 use crate::manifest::v5::BuildToml;
 use crate::manifest::{List, Spanned};
 use crate::problem::{Problem, Severity, code, suggest};
@@ -17,14 +17,14 @@ impl Check<'_> {
     /// A backend with the keys that only its sections have.
     pub fn section_backend(
         &mut self,
-        written: &Written,
+        written: &WrittenBackend,
         name: &str,
         file: &BuildToml,
     ) -> SectionBackend {
         match written {
-            Written::Cpu => SectionBackend::Cpu,
-            Written::Metal => SectionBackend::Metal,
-            Written::Cuda {
+            WrittenBackend::Cpu => SectionBackend::Cpu,
+            WrittenBackend::Metal => SectionBackend::Metal,
+            WrittenBackend::Cuda {
                 capabilities,
                 flags,
                 minver,
@@ -39,7 +39,7 @@ impl Check<'_> {
                     flags: self.flags(flags.as_ref()),
                 }
             }
-            Written::Rocm { archs, flags } => SectionBackend::Rocm {
+            WrittenBackend::Rocm { archs, flags } => SectionBackend::Rocm {
                 targets: vec![Target {
                     section: name.to_owned(),
                     archs: self.rocm_archs(archs.as_ref()),
@@ -47,7 +47,7 @@ impl Check<'_> {
                 }],
                 flags: self.flags(flags.as_ref()),
             },
-            Written::Xpu { flags } => SectionBackend::Xpu {
+            WrittenBackend::Xpu { flags } => SectionBackend::Xpu {
                 flags: self.flags(flags.as_ref()),
             },
         }

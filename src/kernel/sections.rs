@@ -98,19 +98,19 @@ impl Check<'_> {
     /// A section of headers alone is harmless: the binding is compiled for its backend all the same.
     fn has_source(
         &mut self,
-        written: &section::Section,
+        written: &section::WrittenSection,
         src: &[Spanned<Utf8PathBuf>],
         file: &BuildToml,
     ) {
         let Some(list) = &written.src else {
             return;
         };
-        let compiled = |path: &Spanned<Utf8PathBuf>| Language::of(&path.value).is_some();
+        let compiled = |path: &Spanned<Utf8PathBuf>| Language::of_file(&path.value).is_some();
         if src.iter().any(compiled) || self.is_blamed(&list.place.key) {
             return;
         }
         let name = &written.name.place.key;
-        let backend = |section: &section::Section| {
+        let backend = |section: &section::WrittenSection| {
             let backend = section.backend.as_ref();
             backend.map(|written| written.value.backend())
         };
@@ -142,7 +142,7 @@ impl Check<'_> {
             if is_header(value) {
                 continue;
             }
-            let Some(language) = Language::of(value) else {
+            let Some(language) = Language::of_file(value) else {
                 self.report(
                     Problem::warning(
                         code::NOT_COMPILED,

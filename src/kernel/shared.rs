@@ -28,11 +28,11 @@ pub(super) fn once(
     file: &BuildToml,
     mut listed: Vec<Listed>,
 ) -> Vec<Section> {
-    let binding = Binding::of(check, file);
+    let binding = Binding::of_framework(check, file);
     let mut owners: BTreeMap<(Backend, Utf8PathBuf), Vec<(usize, Place)>> = BTreeMap::new();
     for (at, one) in listed.iter_mut().enumerate() {
         for Spanned { value, place } in &one.src {
-            if Language::of(value).is_none() {
+            if Language::of_file(value).is_none() {
                 continue;
             }
             if let Some(first) = binding.src.get(value) {
@@ -107,7 +107,7 @@ fn join(parts: &[&Section], sources: &BTreeSet<Utf8PathBuf>) -> Section {
     joint.src = parts
         .iter()
         .flat_map(|part| &part.src)
-        .filter(|path| sources.contains(*path) || Language::of(path).is_none())
+        .filter(|path| sources.contains(*path) || Language::of_file(path).is_none())
         .filter(|path| seen.insert(*path))
         .cloned()
         .collect();
@@ -200,7 +200,7 @@ impl Unplaced {
 
 /// The problem of a source that two sections list.
 fn in_two(older: bool, first: &Listed, again: &Listed, source: &Utf8PathBuf) -> Unplaced {
-    let keys = contradictions(&first.section, &again.section, Language::of(source));
+    let keys = contradictions(&first.section, &again.section, Language::of_file(source));
     let (a, b) = (&first.header, &again.header);
     if keys.is_empty() {
         let gpus = match &first.section.backend {
@@ -257,7 +257,7 @@ struct Binding<'a> {
 }
 
 impl<'a> Binding<'a> {
-    fn of(check: &Check<'_>, file: &'a BuildToml) -> Self {
+    fn of_framework(check: &Check<'_>, file: &'a BuildToml) -> Self {
         type Strings = Option<List<String>>;
         let none = (&None, &None, &None);
         let (header, (src, include, cxx_flags)): (_, (&Strings, &Strings, &Strings)) =
@@ -298,8 +298,10 @@ impl<'a> Binding<'a> {
     ) -> Problem {
         let section = &listed.section;
         let include: BTreeSet<&str> = section.include.iter().map(|dir| dir.as_str()).collect();
-        let device = matches!(Language::of(source), Some(Language::Cuda | Language::Hip))
-            || matches!(section.backend, SectionBackend::Xpu { .. });
+        let device = matches!(
+            Language::of_file(source),
+            Some(Language::Cuda | Language::Hip)
+        ) || matches!(section.backend, SectionBackend::Xpu { .. });
         let differs = include != self.include
             || section.cxx_flags != self.cxx_flags
             || device && !section.backend.flags().is_empty();

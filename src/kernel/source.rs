@@ -23,7 +23,7 @@ pub enum Language {
 
 impl Language {
     /// The language of a file; `None` if it is not compiled by itself.
-    pub fn of(path: &Utf8Path) -> Option<Self> {
+    pub fn of_file(path: &Utf8Path) -> Option<Self> {
         Some(match path.extension()? {
             "c" => Language::C,
             "cc" | "cpp" | "cxx" => Language::Cxx,
@@ -70,5 +70,5 @@ pub fn is_header(path: &Utf8Path) -> bool {
 /// The files that are compiled, with their languages, in the order given.
 pub fn units(src: &[Utf8PathBuf]) -> impl Iterator<Item = (&Utf8Path, Language)> {
     src.iter()
-        .filter_map(|path| Some((path.as_path(), Language::of(path)?)))
+        .filter_map(|path| Some((path.as_path(), Language::of_file(path)?)))
 }

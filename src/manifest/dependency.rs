@@ -79,7 +79,7 @@ const NAME_PATTERN: &str = "^[A-Za-z0-9_][A-Za-z0-9_.+-]*$";
     "required" = ["sha256", "include"],
     "oneOf" = [{ "required": ["url"] }, { "required": ["package", "file"] }],
 ))]
-pub struct HeaderArchive {
+pub struct WrittenHeaderArchive {
     /// The name in the header.
     #[schemars(skip)]
     pub name: Spanned<String>,
@@ -98,13 +98,16 @@ pub struct HeaderArchive {
 }
 
 /// Reads `[dependencies]`: a table from names to archives.
-pub(super) fn read_dependencies(value: Option<&Value<'_>>, reader: &Reader) -> Vec<HeaderArchive> {
+pub(super) fn read_dependencies(
+    value: Option<&Value<'_>>,
+    reader: &Reader,
+) -> Vec<WrittenHeaderArchive> {
     let Some(table) = value.and_then(|value| value.table(reader)) else {
         return Vec::new();
     };
     let read = |(name, value): (Spanned<String>, Value<'_>)| {
         let mut table = value.table(reader)?;
-        let archive = HeaderArchive {
+        let archive = WrittenHeaderArchive {
             name,
             url: table.optional("url"),
             package: table.optional("package"),
@@ -126,7 +129,7 @@ pub(super) fn read_dependencies(value: Option<&Value<'_>>, reader: &Reader) -> V
 
 /// The `[dependencies]` of the schema: any name, and the keys of an archive.
 pub(super) fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    let archive = HeaderArchive::json_schema(generator);
+    let archive = WrittenHeaderArchive::json_schema(generator);
     schemars::json_schema!({
         "type": "object",
         "description": "Libraries of headers that sections name in `depends`.",

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use super::reader::Reader;
-use super::table::Table;
+use super::table::TomlTable;
 use super::v5;
 use super::value::{FromValue, Value};
 use crate::problem::{Place, Problem, code};
@@ -125,7 +125,11 @@ const SINCE_V2: Keys = &[
 
 /// The edition of a file with a `[general]` section at `general`; `None` if it has a number that
 /// cannot be read, which is reported.
-pub(super) fn detect(root: &Table<'_, '_>, general: &Place, reader: &Reader) -> Option<Detected> {
+pub(super) fn detect(
+    root: &TomlTable<'_, '_>,
+    general: &Place,
+    reader: &Reader,
+) -> Option<Detected> {
     let file = File { root };
     if let Some(value) = file.value("general", "edition") {
         let edition = u64::from_value(&value, reader)?;
@@ -149,7 +153,7 @@ pub(super) fn detect(root: &Table<'_, '_>, general: &Place, reader: &Reader) -> 
 }
 
 struct File<'a, 't, 'r> {
-    root: &'a Table<'t, 'r>,
+    root: &'a TomlTable<'t, 'r>,
 }
 
 impl<'t> File<'_, 't, '_> {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 
 use super::reader::Reader;
 use super::schema;
-use super::table::Table;
+use super::table::TomlTable;
 use super::value::{FromValue, List, Spanned, Value, one_of};
 use crate::problem::{Place, Problem, code};
 use crate::version::Version;
@@ -13,7 +13,7 @@ use crate::words::Backend;
 /// A kernel with a C++ binding for torch.
 #[derive(Debug, Clone, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Torch {
+pub struct WrittenTorch {
     /// Sources of the binding.
     pub src: Option<List<String>>,
     /// Extensions of the Python files to install.
@@ -42,7 +42,7 @@ pub enum StableAbi {
 /// A kernel for torch that is written in Python only.
 #[derive(Debug, Clone, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields, transform = schema::both_spellings)]
-pub struct TorchNoarch {
+pub struct WrittenTorchNoarch {
     /// Extensions of the Python files to install.
     pub pyext: Option<List<String>>,
     /// GPU capabilities to state in the metadata.
@@ -56,7 +56,7 @@ pub struct TorchNoarch {
 /// A kernel with a C++ binding through TVM FFI.
 #[derive(Debug, Clone, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields, extend("required" = ["src"]))]
-pub struct TvmFfi {
+pub struct WrittenTvmFfi {
     /// Sources of the binding.
     pub src: Option<List<String>>,
     /// Include directories.
@@ -67,9 +67,9 @@ pub struct TvmFfi {
     pub cxx_flags: Option<List<String>>,
 }
 
-impl Torch {
+impl WrittenTorch {
     /// The keys of v2 and v3, which are part of every later edition.
-    pub(super) fn read_plain(table: &mut Table<'_, '_>) -> Self {
+    pub(super) fn read_plain(table: &mut TomlTable<'_, '_>) -> Self {
         Self {
             src: table.optional("src"),
             pyext: table.optional("pyext"),
@@ -82,7 +82,7 @@ impl Torch {
     }
 
     /// The keys of v4, whose stable ABI is one for every backend.
-    pub(super) fn read_v4(table: &mut Table<'_, '_>) -> Self {
+    pub(super) fn read_v4(table: &mut TomlTable<'_, '_>) -> Self {
         let plain = Self::read_plain(table);
         let version: Option<Spanned<Version>> = table.optional("stable-abi");
         Self {
@@ -96,7 +96,7 @@ impl Torch {
     }
 
     /// The keys of edition 5.
-    pub(super) fn read(table: &mut Table<'_, '_>) -> Self {
+    pub(super) fn read(table: &mut TomlTable<'_, '_>) -> Self {
         let plain = Self::read_plain(table);
         Self {
             stable_abi: table.optional("stable-abi"),
@@ -140,9 +140,9 @@ impl FromValue for StableAbi {
     }
 }
 
-impl TorchNoarch {
+impl WrittenTorchNoarch {
     /// The keys of v4 and of edition 5.
-    pub(super) fn read(table: &mut Table<'_, '_>) -> Self {
+    pub(super) fn read(table: &mut TomlTable<'_, '_>) -> Self {
         Self {
             pyext: table.optional("pyext"),
             cuda_capabilities: either(table, "cuda-capabilities", "cuda_capabilities"),
@@ -153,16 +153,16 @@ impl TorchNoarch {
 
 /// A key that was documented in one spelling and read in another; both are accepted.
 fn either<T: FromValue>(
-    table: &mut Table<'_, '_>,
+    table: &mut TomlTable<'_, '_>,
     documented: &'static str,
     used: &'static str,
 ) -> Option<Spanned<T>> {
     table.optional(documented).or_else(|| table.optional(used))
 }
 
-impl TvmFfi {
+impl WrittenTvmFfi {
     /// The keys of v3, which are part of every later edition.
-    pub(super) fn read_plain(table: &mut Table<'_, '_>) -> Self {
+    pub(super) fn read_plain(table: &mut TomlTable<'_, '_>) -> Self {
         Self {
             src: table.required("src", "add `src = [\"binding.cpp\"]`"),
             include: table.optional("include"),
@@ -172,7 +172,7 @@ impl TvmFfi {
     }
 
     /// The keys of v4 and of edition 5.
-    pub(super) fn read(table: &mut Table<'_, '_>) -> Self {
+    pub(super) fn read(table: &mut TomlTable<'_, '_>) -> Self {
         let plain = Self::read_plain(table);
         Self {
             cxx_flags: table.optional("cxx-flags"),
@@ -182,7 +182,7 @@ impl TvmFfi {
 }
 
 /// There must be exactly one framework section, however well it can be read.
-pub(super) fn exactly_one(root: &mut Table<'_, '_>, reader: &Reader) {
+pub(super) fn exactly_one(root: &mut TomlTable<'_, '_>, reader: &Reader) {
     let [first, ..] = at_most_one(root, reader);
     if first.is_some() || NAMES.iter().any(|name| reader.is_on_broken_line(name)) {
         return;
@@ -193,7 +193,7 @@ pub(super) fn exactly_one(root: &mut Table<'_, '_>, reader: &Reader) {
 const NAMES: [&str; 3] = ["torch", "torch-noarch", "tvm-ffi"];
 
 /// The framework sections in the order of the file; all but the first are reported.
-pub(super) fn at_most_one(root: &mut Table<'_, '_>, reader: &Reader) -> [Option<Place>; 3] {
+pub(super) fn at_most_one(root: &mut TomlTable<'_, '_>, reader: &Reader) -> [Option<Place>; 3] {
     let mut present = NAMES.map(|name| root.value(name).map(|value| value.place));
     present.sort_by_key(|place| place.as_ref().map_or(usize::MAX, |place| place.span.start));
     if let [Some(first), others @ ..] = &present {

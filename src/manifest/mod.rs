@@ -27,13 +27,13 @@ use camino::{Utf8Path, Utf8PathBuf};
 use sha2::{Digest, Sha256};
 use toml::de::DeTable;
 
-pub use self::dependency::{Dependency, HeaderArchive};
+pub use self::dependency::{Dependency, WrittenHeaderArchive};
 pub use self::detect::{Detected, Edition};
 pub use self::value::{List, Spanned};
 
 use self::detect::detect;
 use self::reader::Reader;
-use self::table::Table;
+use self::table::TomlTable;
 pub use crate::words::{Backend, KnownDependency};
 
 use crate::problem::suggest::nearest;
@@ -60,13 +60,13 @@ pub struct Manifest {
 #[derive(Debug, Clone)]
 pub enum Body {
     /// Spring 2025, and what was before.
-    V1(Box<v1::BuildToml>),
+    V1(Box<v1::BuildTomlV1>),
     /// Most of 2025.
-    V2(Box<v2::BuildToml>),
+    V2(Box<v2::BuildTomlV2>),
     /// Early 2026.
-    V3(Box<v3::BuildToml>),
+    V3(Box<v3::BuildTomlV3>),
     /// Spring 2026.
-    V4(Box<v4::BuildToml>),
+    V4(Box<v4::BuildTomlV4>),
     /// Edition 5.
     V5(Box<v5::BuildToml>),
 }
@@ -145,7 +145,7 @@ fn read_body<'t>(
     reader: &Reader,
     edition: &mut Option<Detected>,
 ) -> Option<Body> {
-    let root = Table::new(toml, Place::default(), reader);
+    let root = TomlTable::new(toml, Place::default(), reader);
     let Some(general) = root.peek("general") else {
         reader.report(no_general(&root));
         return None;
@@ -157,10 +157,10 @@ fn read_body<'t>(
         reader.set_format(detected.edition.name());
     }
     let body = match detected.edition {
-        Edition::V1 => Body::V1(Box::new(v1::BuildToml::read(root, reader))),
-        Edition::V2 => Body::V2(Box::new(v2::BuildToml::read(root, reader))),
-        Edition::V3 => Body::V3(Box::new(v3::BuildToml::read(root, reader))),
-        Edition::V4 => Body::V4(Box::new(v4::BuildToml::read(root, reader))),
+        Edition::V1 => Body::V1(Box::new(v1::BuildTomlV1::read(root, reader))),
+        Edition::V2 => Body::V2(Box::new(v2::BuildTomlV2::read(root, reader))),
+        Edition::V3 => Body::V3(Box::new(v3::BuildTomlV3::read(root, reader))),
+        Edition::V4 => Body::V4(Box::new(v4::BuildTomlV4::read(root, reader))),
         Edition::V5 => Body::V5(Box::new(v5::BuildToml::read(root, reader))),
     };
     *edition = Some(detected);
@@ -168,7 +168,7 @@ fn read_body<'t>(
 }
 
 /// Without `[general]` the edition, and with it every other key, is unknown.
-fn no_general(root: &Table<'_, '_>) -> Problem {
+fn no_general(root: &TomlTable<'_, '_>) -> Problem {
     let names: Vec<_> = root.entries().map(|(name, _)| name).collect();
     let words: Vec<_> = names.iter().map(|name| name.value.as_str()).collect();
     let near = nearest("general", &words);

@@ -12,8 +12,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use super::framework::StableAbi;
-use super::section::{Section, SectionBackend};
-use super::v5::{BackendOptions, BuildToml, EDITION, KernelDependency};
+use super::section::{WrittenBackend, WrittenSection};
+use super::v5::{BackendOptions, BuildToml, EDITION, WrittenKernelDependency};
 use super::value::Spanned;
 use crate::version::Version;
 use crate::words::Backend;
@@ -108,7 +108,7 @@ impl JsonSchema for StableAbi {
     }
 }
 
-impl JsonSchema for KernelDependency {
+impl JsonSchema for WrittenKernelDependency {
     fn schema_name() -> Cow<'static, str> {
         Cow::Borrowed("KernelDependency")
     }
@@ -230,8 +230,8 @@ fn options(generator: &mut SchemaGenerator, backend: Backend, without: &[&str]) 
 
 /// `[kernel]`: any name, and for each backend the common keys and its own.
 pub(super) fn sections(generator: &mut SchemaGenerator) -> Schema {
-    let mut common = Section::json_schema(generator);
-    let mut own = SectionBackend::json_schema(generator);
+    let mut common = WrittenSection::json_schema(generator);
+    let mut own = WrittenBackend::json_schema(generator);
     let required = common.remove("required").unwrap_or_default();
     let common = common.remove("properties").unwrap_or_default();
     let mut choices = own.remove("oneOf").unwrap_or_default();

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use super::dependency::Dependency;
 use super::reader::Reader;
 use super::schema;
-use super::table::Table;
+use super::table::TomlTable;
 use super::value::{FromValue, List, Spanned, Value, one_of};
 use crate::problem::{Place, Problem, code};
 use crate::version::Version;
@@ -14,13 +14,13 @@ use crate::words::Backend;
 /// One `[kernel.<name>]`.
 #[derive(Debug, Clone, JsonSchema)]
 #[schemars(rename_all = "kebab-case", extend("required" = ["depends", "src"]))]
-pub struct Section {
+pub struct WrittenSection {
     /// The name in the header.
     #[schemars(skip)]
     pub name: Spanned<String>,
     /// `backend`, with the keys that only this backend has.
     #[schemars(skip)]
-    pub backend: Option<Spanned<SectionBackend>>,
+    pub backend: Option<Spanned<WrittenBackend>>,
     /// Libraries to compile against: fixed words such as `torch` and `cutlass_4_0`, or names of `[dependencies.*]`.
     pub depends: Option<List<Dependency>>,
     /// Files to compile, and headers.
@@ -34,7 +34,7 @@ pub struct Section {
 /// The backend of a section and the keys that only it has.
 #[derive(Debug, Clone, JsonSchema)]
 #[schemars(tag = "backend", rename_all = "lowercase")]
-pub enum SectionBackend {
+pub enum WrittenBackend {
     /// Compiled for the host processor.
     Cpu,
     /// Compiled for NVIDIA GPUs.
@@ -68,15 +68,15 @@ pub enum SectionBackend {
     },
 }
 
-impl SectionBackend {
+impl WrittenBackend {
     /// The backend without its keys.
     pub fn backend(&self) -> Backend {
         match self {
-            SectionBackend::Cpu => Backend::Cpu,
-            SectionBackend::Cuda { .. } => Backend::Cuda,
-            SectionBackend::Metal => Backend::Metal,
-            SectionBackend::Rocm { .. } => Backend::Rocm,
-            SectionBackend::Xpu { .. } => Backend::Xpu,
+            WrittenBackend::Cpu => Backend::Cpu,
+            WrittenBackend::Cuda { .. } => Backend::Cuda,
+            WrittenBackend::Metal => Backend::Metal,
+            WrittenBackend::Rocm { .. } => Backend::Rocm,
+            WrittenBackend::Xpu { .. } => Backend::Xpu,
         }
     }
 }
@@ -95,7 +95,7 @@ const OWN_KEYS: &[(Backend, &[&str])] = &[
 
 /// Reads `[kernel]` of v2 to edition 5: a table from names to sections, whose dependencies are
 /// written in the words of `D`.
-pub(super) fn read_sections<D>(value: Option<&Value<'_>>, reader: &Reader) -> Vec<Section>
+pub(super) fn read_sections<D>(value: Option<&Value<'_>>, reader: &Reader) -> Vec<WrittenSection>
 where
     D: FromValue + Into<Dependency>,
 {
@@ -109,7 +109,7 @@ where
 }
 
 /// `depends` of a section of any edition.
-pub(super) fn read_depends<D>(table: &mut Table<'_, '_>) -> Option<List<Dependency>>
+pub(super) fn read_depends<D>(table: &mut TomlTable<'_, '_>) -> Option<List<Dependency>>
 where
     D: FromValue + Into<Dependency>,
 {
@@ -126,16 +126,16 @@ where
 }
 
 /// `src` of a section of any edition.
-pub(super) fn read_src(table: &mut Table<'_, '_>) -> Option<List<String>> {
+pub(super) fn read_src(table: &mut TomlTable<'_, '_>) -> Option<List<String>> {
     table.required("src", "add `src = [\"kernel.cu\"]`")
 }
 
-fn read_section<D>(name: Spanned<String>, value: &Value<'_>, reader: &Reader) -> Section
+fn read_section<D>(name: Spanned<String>, value: &Value<'_>, reader: &Reader) -> WrittenSection
 where
     D: FromValue + Into<Dependency>,
 {
     let Some(mut table) = value.table(reader) else {
-        return Section {
+        return WrittenSection {
             name,
             backend: None,
             depends: None,
@@ -171,7 +171,7 @@ where
         value: own,
         place: backend.place,
     });
-    Section {
+    WrittenSection {
         name,
         backend,
         depends,
@@ -181,20 +181,20 @@ where
     }
 }
 
-fn own_keys(table: &mut Table<'_, '_>, backend: Backend) -> Option<SectionBackend> {
+fn own_keys(table: &mut TomlTable<'_, '_>, backend: Backend) -> Option<WrittenBackend> {
     Some(match backend {
-        Backend::Cpu => SectionBackend::Cpu,
-        Backend::Metal => SectionBackend::Metal,
-        Backend::Cuda => SectionBackend::Cuda {
+        Backend::Cpu => WrittenBackend::Cpu,
+        Backend::Metal => WrittenBackend::Metal,
+        Backend::Cuda => WrittenBackend::Cuda {
             capabilities: table.optional("cuda-capabilities"),
             flags: table.optional("cuda-flags"),
             minver: table.optional("cuda-minver"),
         },
-        Backend::Rocm => SectionBackend::Rocm {
+        Backend::Rocm => WrittenBackend::Rocm {
             archs: table.optional("rocm-archs"),
             flags: table.optional("hip-flags"),
         },
-        Backend::Xpu => SectionBackend::Xpu {
+        Backend::Xpu => WrittenBackend::Xpu {
             flags: table.optional("sycl-flags"),
         },
         Backend::Cann | Backend::Neuron | Backend::Tpu => return None,

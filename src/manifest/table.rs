@@ -9,8 +9,8 @@ use crate::problem::{Place, Problem, code};
 use super::reader::Reader;
 use super::value::{FromValue, Spanned, Value, place, read};
 
-/// One table being read; keys that nobody asked for are reported by [`Table::finish`].
-pub struct Table<'t, 'r> {
+/// One table being read; keys that nobody asked for are reported by [`TomlTable::finish`].
+pub struct TomlTable<'t, 'r> {
     toml: &'t DeTable<'t>,
     /// Where the table starts.
     pub place: Place,
@@ -20,7 +20,7 @@ pub struct Table<'t, 'r> {
     missing: Vec<(&'static str, String)>,
 }
 
-impl<'t, 'r> Table<'t, 'r> {
+impl<'t, 'r> TomlTable<'t, 'r> {
     /// The table `toml`, which stands at `place`.
     pub fn new(toml: &'t DeTable<'t>, place: Place, reader: &'r Reader) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl<'t, 'r> Table<'t, 'r> {
         read(value.toml, value.place, self.reader)
     }
 
-    /// The value of `key`; [`Table::finish`] reports it if it is not there.
+    /// The value of `key`; [`TomlTable::finish`] reports it if it is not there.
     pub fn required<T: FromValue>(&mut self, key: &'static str, cure: &str) -> Option<Spanned<T>> {
         if !self.has(key) {
             self.asked.push(key);
@@ -69,7 +69,7 @@ impl<'t, 'r> Table<'t, 'r> {
     pub(super) fn table<T>(
         &mut self,
         key: &'static str,
-        keys: impl FnOnce(&mut Table<'t, '_>) -> T,
+        keys: impl FnOnce(&mut TomlTable<'t, '_>) -> T,
     ) -> Option<Spanned<T>> {
         let value = self.value(key)?;
         let read = value.read_table(self.reader, keys)?;
@@ -105,7 +105,7 @@ impl<'t, 'r> Table<'t, 'r> {
         self.finish_with(|_, _| None);
     }
 
-    /// Like [`Table::finish`]; `explain` may turn the key at a place into a better problem.
+    /// Like [`TomlTable::finish`]; `explain` may turn the key at a place into a better problem.
     pub fn finish_with(mut self, explain: impl Fn(&str, &Place) -> Option<Problem>) {
         for (name, _) in self.toml.iter() {
             let key = name.get_ref().as_ref();

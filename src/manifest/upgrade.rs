@@ -4,9 +4,9 @@
 use std::borrow::Cow;
 
 use super::Body;
-use super::framework::{Torch, TorchNoarch, no_framework};
-use super::section::Section;
-use super::table::Table;
+use super::framework::{WrittenTorch, WrittenTorchNoarch, no_framework};
+use super::section::WrittenSection;
+use super::table::TomlTable;
 use super::v5;
 use super::value::{List, Spanned};
 use crate::problem::{Place, Problem, code};
@@ -57,7 +57,7 @@ pub struct Universal {
 }
 
 impl Universal {
-    pub(super) fn read(table: &mut Table<'_, '_>) -> Self {
+    pub(super) fn read(table: &mut TomlTable<'_, '_>) -> Self {
         let written = table.optional("universal");
         Self {
             unread: written.is_none() && table.has("universal"),
@@ -69,9 +69,9 @@ impl Universal {
 /// The parts of edition 5 that follow from `universal` and from the sections.
 pub(super) struct BodyParts {
     pub backends: Option<List<Backend>>,
-    pub torch: Option<Spanned<Torch>>,
-    pub torch_noarch: Option<Spanned<TorchNoarch>>,
-    pub kernel: Vec<Section>,
+    pub torch: Option<Spanned<WrittenTorch>>,
+    pub torch_noarch: Option<Spanned<WrittenTorchNoarch>>,
+    pub kernel: Vec<WrittenSection>,
 }
 
 /// One upgrade, and what it found.
@@ -154,9 +154,9 @@ impl Upgrade {
     /// The binding of a kernel with sections, which must have one.
     pub fn torch(
         &mut self,
-        torch: Option<Spanned<Torch>>,
-        sections: &[Section],
-    ) -> Option<Spanned<Torch>> {
+        torch: Option<Spanned<WrittenTorch>>,
+        sections: &[WrittenSection],
+    ) -> Option<Spanned<WrittenTorch>> {
         if torch.is_none()
             && let Some(first) = sections.first()
         {
@@ -169,9 +169,9 @@ impl Upgrade {
     /// The framework of a Python-only kernel, of whose `[torch]` only the extensions matter.
     pub fn noarch(
         &mut self,
-        torch: Option<&Spanned<Torch>>,
+        torch: Option<&Spanned<WrittenTorch>>,
         general: &Place,
-    ) -> Spanned<TorchNoarch> {
+    ) -> Spanned<WrittenTorchNoarch> {
         let place = torch.map_or(general, |torch| &torch.place).clone();
         let src = torch.and_then(|torch| torch.value.src.as_ref());
         if let Some(src) = src.filter(|src| !src.value.is_empty()) {
@@ -181,7 +181,7 @@ impl Upgrade {
             );
         }
         Spanned {
-            value: TorchNoarch {
+            value: WrittenTorchNoarch {
                 pyext: torch.and_then(|torch| torch.value.pyext.clone()),
                 cuda_capabilities: None,
                 rocm_archs: None,
@@ -194,8 +194,8 @@ impl Upgrade {
     pub fn body(
         &mut self,
         universal: &Universal,
-        torch: Option<Spanned<Torch>>,
-        sections: Vec<Section>,
+        torch: Option<Spanned<WrittenTorch>>,
+        sections: Vec<WrittenSection>,
         general: &Place,
     ) -> BodyParts {
         let unread = universal.unread;
@@ -239,7 +239,7 @@ impl Upgrade {
     }
 
     /// The backends of the sections; nothing if they are not known.
-    fn backends(&mut self, sections: &[Section], general: &Place) -> Option<List<Backend>> {
+    fn backends(&mut self, sections: &[WrittenSection], general: &Place) -> Option<List<Backend>> {
         if sections.is_empty() {
             self.report(
                 Problem::error(code::NO_BACKENDS, general, "there is nothing to build")

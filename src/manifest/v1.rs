@@ -3,10 +3,10 @@
 
 use super::backend::OldDependency;
 use super::dependency::Dependency;
-use super::framework::Torch;
+use super::framework::WrittenTorch;
 use super::reader::Reader;
-use super::section::{self, SectionBackend, read_depends, read_src};
-use super::table::Table;
+use super::section::{self, WrittenBackend, read_depends, read_src};
+use super::table::TomlTable;
 use super::upgrade::{Universal, Upgrade};
 use super::v5;
 use super::value::{List, Spanned, Value};
@@ -15,20 +15,20 @@ use crate::words::words;
 
 /// A whole file.
 #[derive(Debug, Clone)]
-pub struct BuildToml {
+pub struct BuildTomlV1 {
     /// `[general]`
-    pub general: General,
+    pub general: GeneralV1,
     /// `[torch]`
-    pub torch: Option<Spanned<Torch>>,
+    pub torch: Option<Spanned<WrittenTorch>>,
     /// `torch.universal`: whether the kernel is Python-only and for every backend.
     pub universal: Universal,
     /// `[kernel.*]`, in the order of their names.
-    pub kernel: Vec<Section>,
+    pub kernel: Vec<SectionV1>,
 }
 
 /// `[general]`
 #[derive(Debug, Clone, Default)]
-pub struct General {
+pub struct GeneralV1 {
     /// Where the section stands.
     pub place: Place,
     /// Name of the kernel; may hold underscores.
@@ -37,7 +37,7 @@ pub struct General {
 
 /// One `[kernel.<name>]`.
 #[derive(Debug, Clone)]
-pub struct Section {
+pub struct SectionV1 {
     /// The name in the header.
     pub name: Spanned<String>,
     /// What the sources are written in; CUDA if it is not there.
@@ -67,14 +67,14 @@ words! {
     Metal = "metal",
 }
 
-impl BuildToml {
-    pub(super) fn read(mut root: Table<'_, '_>, reader: &Reader) -> Self {
-        let general = root.table("general", |table| General {
+impl BuildTomlV1 {
+    pub(super) fn read(mut root: TomlTable<'_, '_>, reader: &Reader) -> Self {
+        let general = root.table("general", |table| GeneralV1 {
             place: table.place.clone(),
             name: table.required("name", "add `name = \"my-kernel\"`"),
         });
         let torch = root.table("torch", |table| {
-            let torch = Torch {
+            let torch = WrittenTorch {
                 src: table.optional("src"),
                 pyext: table.optional("pyext"),
                 include: table.optional("include"),
@@ -140,13 +140,13 @@ impl BuildToml {
     }
 
     /// The sections that one of v1 stands for.
-    fn sections(&self, section: &Section, upgrade: &mut Upgrade) -> Vec<section::Section> {
+    fn sections(&self, section: &SectionV1, upgrade: &mut Upgrade) -> Vec<section::WrittenSection> {
         let language = section.language.as_ref().map(|language| language.value);
         let place = match &section.language {
             Some(language) => language.place.clone(),
             None => section.name.place.clone(),
         };
-        let of = |backend: SectionBackend| section::Section {
+        let of = |backend: WrittenBackend| section::WrittenSection {
             name: section.name.clone(),
             backend: (!section.unread).then(|| Spanned {
                 value: backend,
@@ -157,7 +157,7 @@ impl BuildToml {
             include: section.include.clone(),
             cxx_flags: None,
         };
-        let cuda = of(SectionBackend::Cuda {
+        let cuda = of(WrittenBackend::Cuda {
             capabilities: section.cuda_capabilities.clone(),
             flags: None,
             minver: None,
@@ -173,9 +173,9 @@ impl BuildToml {
         }
         match language {
             None | Some(Language::Cuda) => vec![cuda],
-            Some(Language::Metal) => vec![of(SectionBackend::Metal)],
+            Some(Language::Metal) => vec![of(WrittenBackend::Metal)],
             Some(Language::CudaHipify) => {
-                let mut rocm = of(SectionBackend::Rocm {
+                let mut rocm = of(WrittenBackend::Rocm {
                     archs: section.rocm_archs.clone(),
                     flags: None,
                 });
@@ -202,18 +202,18 @@ impl BuildToml {
     }
 }
 
-fn read_sections(value: Option<&Value<'_>>, reader: &Reader) -> Vec<Section> {
+fn read_sections(value: Option<&Value<'_>>, reader: &Reader) -> Vec<SectionV1> {
     let Some(table) = value.and_then(|value| value.table(reader)) else {
         return Vec::new();
     };
     let section = |(name, value): (Spanned<String>, Value<'_>)| {
-        value.read_table(reader, |table| Section::read(name, table))
+        value.read_table(reader, |table| SectionV1::read(name, table))
     };
     table.entries().filter_map(section).collect()
 }
 
-impl Section {
-    fn read(name: Spanned<String>, table: &mut Table<'_, '_>) -> Self {
+impl SectionV1 {
+    fn read(name: Spanned<String>, table: &mut TomlTable<'_, '_>) -> Self {
         let language = table.optional("language");
         Self {
             name,

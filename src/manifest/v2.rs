@@ -2,30 +2,30 @@
 //! backends of its sections, or for all if it is `universal`.
 
 use super::backend::OldDependency;
-use super::framework::Torch;
+use super::framework::WrittenTorch;
 use super::reader::Reader;
-use super::section::{Section, read_sections};
-use super::table::Table;
+use super::section::{WrittenSection, read_sections};
+use super::table::TomlTable;
 use super::upgrade::{Universal, Upgrade, python_depends};
-use super::v5::{self, BackendOptions, Hub};
+use super::v5::{self, BackendOptions, WrittenHub};
 use super::value::{List, Spanned};
 use crate::problem::Place;
 use crate::version::Version;
 
 /// A whole file.
 #[derive(Debug, Clone)]
-pub struct BuildToml {
+pub struct BuildTomlV2 {
     /// `[general]`
-    pub general: General,
+    pub general: GeneralV2,
     /// `[torch]`
-    pub torch: Option<Spanned<Torch>>,
+    pub torch: Option<Spanned<WrittenTorch>>,
     /// `[kernel.*]`, in the order of their names.
-    pub kernel: Vec<Section>,
+    pub kernel: Vec<WrittenSection>,
 }
 
 /// `[general]`
 #[derive(Debug, Clone, Default)]
-pub struct General {
+pub struct GeneralV2 {
     /// Where the section stands.
     pub place: Place,
     /// Name of the kernel; may hold underscores.
@@ -37,14 +37,14 @@ pub struct General {
     /// Newest CUDA toolkit.
     pub cuda_maxver: Option<Spanned<Version>>,
     /// `[general.hub]`
-    pub hub: Hub,
+    pub hub: WrittenHub,
     /// Python packages needed at run time, those for CUDA among them.
     pub python_depends: Option<List<String>>,
 }
 
-impl BuildToml {
-    pub(super) fn read(mut root: Table<'_, '_>, reader: &Reader) -> Self {
-        let general = root.table("general", |table| General {
+impl BuildTomlV2 {
+    pub(super) fn read(mut root: TomlTable<'_, '_>, reader: &Reader) -> Self {
+        let general = root.table("general", |table| GeneralV2 {
             place: table.place.clone(),
             name: table.required("name", "add `name = \"my-kernel\"`"),
             universal: Universal::read(table),
@@ -53,7 +53,7 @@ impl BuildToml {
             hub: table.optional("hub").map(|h| h.value).unwrap_or_default(),
             python_depends: table.optional("python-depends"),
         });
-        let torch = root.table("torch", Torch::read_plain);
+        let torch = root.table("torch", WrittenTorch::read_plain);
         let kernel = root.value("kernel");
         root.finish();
         Self {

@@ -2,32 +2,32 @@
 //! Python-only, whatever its framework section; version and licence could be left out.
 
 use super::backend::OldDependency;
-use super::framework::{Torch, TvmFfi, at_most_one};
+use super::framework::{WrittenTorch, WrittenTvmFfi, at_most_one};
 use super::reader::Reader;
-use super::section::{Section, read_sections};
-use super::table::Table;
+use super::section::{WrittenSection, read_sections};
+use super::table::TomlTable;
 use super::upgrade::Upgrade;
-use super::v5::{self, BackendOptions, Holds, Hub};
+use super::v5::{self, BackendOptions, Holds, WrittenHub};
 use super::value::{List, Spanned};
 use crate::problem::Place;
 use crate::words::Backend;
 
 /// A whole file.
 #[derive(Debug, Clone)]
-pub struct BuildToml {
+pub struct BuildTomlV3 {
     /// `[general]`
-    pub general: General,
+    pub general: GeneralV3,
     /// `[torch]`
-    pub torch: Option<Spanned<Torch>>,
+    pub torch: Option<Spanned<WrittenTorch>>,
     /// `[tvm-ffi]`
-    pub tvm_ffi: Option<Spanned<TvmFfi>>,
+    pub tvm_ffi: Option<Spanned<WrittenTvmFfi>>,
     /// `[kernel.*]`, in the order of their names.
-    pub kernel: Vec<Section>,
+    pub kernel: Vec<WrittenSection>,
 }
 
 /// `[general]`
 #[derive(Debug, Clone, Default)]
-pub struct General {
+pub struct GeneralV3 {
     /// Where the section stands.
     pub place: Place,
     /// Name of the kernel; may hold underscores.
@@ -49,12 +49,12 @@ pub struct General {
     /// `[general.xpu]`
     pub xpu: BackendOptions,
     /// `[general.hub]`
-    pub hub: Hub,
+    pub hub: WrittenHub,
 }
 
-impl BuildToml {
-    pub(super) fn read(mut root: Table<'_, '_>, reader: &Reader) -> Self {
-        let general = root.table("general", |table| General {
+impl BuildTomlV3 {
+    pub(super) fn read(mut root: TomlTable<'_, '_>, reader: &Reader) -> Self {
+        let general = root.table("general", |table| GeneralV3 {
             place: table.place.clone(),
             name: table.required("name", "add `name = \"my-kernel\"`"),
             version: table.optional("version"),
@@ -67,8 +67,8 @@ impl BuildToml {
             xpu: table.options("xpu", &[]),
             hub: table.optional("hub").map(|h| h.value).unwrap_or_default(),
         });
-        let torch = root.table("torch", Torch::read_plain);
-        let tvm_ffi = root.table("tvm-ffi", TvmFfi::read_plain);
+        let torch = root.table("torch", WrittenTorch::read_plain);
+        let tvm_ffi = root.table("tvm-ffi", WrittenTvmFfi::read_plain);
         let kernel = root.value("kernel");
         at_most_one(&mut root, reader);
         root.finish();

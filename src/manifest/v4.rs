@@ -2,32 +2,32 @@
 //! with one stable ABI for every backend.
 
 use super::dependency::Dependency;
-use super::framework::{Torch, TorchNoarch, TvmFfi, exactly_one};
+use super::framework::{WrittenTorch, WrittenTorchNoarch, WrittenTvmFfi, exactly_one};
 use super::reader::Reader;
-use super::section::{Section, read_sections};
-use super::table::Table;
-use super::v5::{self, BackendOptions, Holds, Hub};
+use super::section::{WrittenSection, read_sections};
+use super::table::TomlTable;
+use super::v5::{self, BackendOptions, Holds, WrittenHub};
 use super::value::{List, Spanned};
 use crate::words::Backend;
 
 /// A whole file.
 #[derive(Debug, Clone)]
-pub struct BuildToml {
+pub struct BuildTomlV4 {
     /// `[general]`
-    pub general: General,
+    pub general: GeneralV4,
     /// `[torch]`
-    pub torch: Option<Spanned<Torch>>,
+    pub torch: Option<Spanned<WrittenTorch>>,
     /// `[torch-noarch]`
-    pub torch_noarch: Option<Spanned<TorchNoarch>>,
+    pub torch_noarch: Option<Spanned<WrittenTorchNoarch>>,
     /// `[tvm-ffi]`
-    pub tvm_ffi: Option<Spanned<TvmFfi>>,
+    pub tvm_ffi: Option<Spanned<WrittenTvmFfi>>,
     /// `[kernel.*]`, in the order of their names.
-    pub kernel: Vec<Section>,
+    pub kernel: Vec<WrittenSection>,
 }
 
 /// `[general]`
 #[derive(Debug, Clone, Default)]
-pub struct General {
+pub struct GeneralV4 {
     /// Name of the kernel, with dashes.
     pub name: Option<Spanned<String>>,
     /// Version of the kernel's interface.
@@ -49,12 +49,12 @@ pub struct General {
     /// `[general.xpu]`
     pub xpu: BackendOptions,
     /// `[general.hub]`
-    pub hub: Hub,
+    pub hub: WrittenHub,
 }
 
-impl BuildToml {
-    pub(super) fn read(mut root: Table<'_, '_>, reader: &Reader) -> Self {
-        let general = root.table("general", |table| General {
+impl BuildTomlV4 {
+    pub(super) fn read(mut root: TomlTable<'_, '_>, reader: &Reader) -> Self {
+        let general = root.table("general", |table| GeneralV4 {
             name: table.required("name", "add `name = \"my-kernel\"`"),
             version: table.required("version", "add `version = 1`"),
             license: table.required("license", "add `license = \"Apache-2.0\"` or what applies"),
@@ -67,9 +67,9 @@ impl BuildToml {
             xpu: table.options("xpu", &[]),
             hub: table.optional("hub").map(|h| h.value).unwrap_or_default(),
         });
-        let torch = root.table("torch", Torch::read_v4);
-        let torch_noarch = root.table("torch-noarch", TorchNoarch::read);
-        let tvm_ffi = root.table("tvm-ffi", TvmFfi::read);
+        let torch = root.table("torch", WrittenTorch::read_v4);
+        let torch_noarch = root.table("torch-noarch", WrittenTorchNoarch::read);
+        let tvm_ffi = root.table("tvm-ffi", WrittenTvmFfi::read);
         let kernel = root.value("kernel");
         exactly_one(&mut root, reader);
         root.finish();

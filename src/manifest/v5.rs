@@ -3,12 +3,12 @@
 
 use schemars::JsonSchema;
 
-use super::dependency::{self, Dependency, HeaderArchive, read_dependencies};
-use super::framework::{Torch, TorchNoarch, TvmFfi, exactly_one};
+use super::dependency::{self, Dependency, WrittenHeaderArchive, read_dependencies};
+use super::framework::{WrittenTorch, WrittenTorchNoarch, WrittenTvmFfi, exactly_one};
 use super::reader::Reader;
 use super::schema;
-use super::section::{Section, read_sections};
-use super::table::Table;
+use super::section::{WrittenSection, read_sections};
+use super::table::TomlTable;
 use super::value::{FromValue, List, Spanned, Value};
 use crate::problem::{Place, Problem, code};
 use crate::version::Version;
@@ -24,17 +24,17 @@ pub struct BuildToml {
     /// The kernel as a whole.
     pub general: General,
     /// A kernel with a C++ binding for torch.
-    pub torch: Option<Spanned<Torch>>,
+    pub torch: Option<Spanned<WrittenTorch>>,
     /// A kernel for torch that is written in Python only.
-    pub torch_noarch: Option<Spanned<TorchNoarch>>,
+    pub torch_noarch: Option<Spanned<WrittenTorchNoarch>>,
     /// A kernel with a C++ binding through TVM FFI.
-    pub tvm_ffi: Option<Spanned<TvmFfi>>,
+    pub tvm_ffi: Option<Spanned<WrittenTvmFfi>>,
     /// Libraries of headers that sections name in `depends`, in the order of their names.
     #[schemars(schema_with = "dependency::schema")]
-    pub dependencies: Vec<HeaderArchive>,
+    pub dependencies: Vec<WrittenHeaderArchive>,
     /// What is compiled: one section per backend or more. In the order of their names.
     #[schemars(schema_with = "schema::sections")]
-    pub kernel: Vec<Section>,
+    pub kernel: Vec<WrittenSection>,
 }
 
 /// The kernel as a whole.
@@ -57,7 +57,7 @@ pub struct General {
     #[schemars(extend("minItems" = 1, "uniqueItems" = true))]
     pub backends: Option<List<Backend>>,
     /// Other kernels needed at run time.
-    pub kernel_depends: Option<List<KernelDependency>>,
+    pub kernel_depends: Option<List<WrittenKernelDependency>>,
     /// Python packages needed at run time.
     pub python_depends: Option<List<String>>,
     /// On NVIDIA GPUs only.
@@ -73,7 +73,7 @@ pub struct General {
     #[schemars(schema_with = "schema::xpu_options")]
     pub xpu: BackendOptions,
     /// Where the kernel is published.
-    pub hub: Hub,
+    pub hub: WrittenHub,
 }
 
 /// A table such as `[general.cuda]`. Which keys a backend has is checked when reading.
@@ -85,7 +85,7 @@ pub struct BackendOptions {
     /// Newest toolkit (cuda only).
     pub maxver: Option<Spanned<Version>>,
     /// Other kernels needed on this backend.
-    pub kernel_depends: Option<List<KernelDependency>>,
+    pub kernel_depends: Option<List<WrittenKernelDependency>>,
     /// Where the table stands, if it does.
     #[schemars(skip)]
     pub place: Option<Place>,
@@ -96,7 +96,7 @@ pub struct BackendOptions {
 /// Where the kernel is published.
 #[derive(Debug, Clone, Default, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Hub {
+pub struct WrittenHub {
     /// `organisation/name` on the Hub.
     pub repo_id: Option<Spanned<String>>,
     /// Branch to upload to.
@@ -105,7 +105,7 @@ pub struct Hub {
 
 /// Another kernel needed at run time.
 #[derive(Debug, Clone)]
-pub struct KernelDependency {
+pub struct WrittenKernelDependency {
     /// `organisation/name` on the Hub.
     pub repo_id: Spanned<String>,
     /// Which state of that repository.
@@ -123,11 +123,11 @@ pub enum KernelPin {
 
 impl BuildToml {
     /// Reads a file whose edition is known to be 5.
-    pub(super) fn read(mut root: Table<'_, '_>, reader: &Reader) -> Self {
+    pub(super) fn read(mut root: TomlTable<'_, '_>, reader: &Reader) -> Self {
         let general = root.optional("general").map(|g| g.value);
-        let torch = root.table("torch", Torch::read);
-        let torch_noarch = root.table("torch-noarch", TorchNoarch::read);
-        let tvm_ffi = root.table("tvm-ffi", TvmFfi::read);
+        let torch = root.table("torch", WrittenTorch::read);
+        let torch_noarch = root.table("torch-noarch", WrittenTorchNoarch::read);
+        let tvm_ffi = root.table("tvm-ffi", WrittenTvmFfi::read);
         let dependencies = root.value("dependencies");
         let kernel = root.value("kernel");
         exactly_one(&mut root, reader);
@@ -189,7 +189,7 @@ pub(super) enum Holds {
     Kernels,
 }
 
-impl Table<'_, '_> {
+impl TomlTable<'_, '_> {
     /// The table `key` of `[general]`; empty if it is not there.
     pub(super) fn options(&mut self, key: &'static str, holds: &[Holds]) -> BackendOptions {
         let read = self.table(key, |table| {
@@ -214,7 +214,7 @@ impl Table<'_, '_> {
     }
 }
 
-impl FromValue for Hub {
+impl FromValue for WrittenHub {
     fn from_value(value: &Value<'_>, reader: &Reader) -> Option<Self> {
         let mut table = value.table(reader)?;
         let hub = Self {
@@ -226,7 +226,7 @@ impl FromValue for Hub {
     }
 }
 
-impl FromValue for KernelDependency {
+impl FromValue for WrittenKernelDependency {
     fn from_value(value: &Value<'_>, reader: &Reader) -> Option<Self> {
         let mut table = value.table(reader)?;
         let repo_id = table.required("repo-id", "add `repo-id = \"organisation/name\"`");

@@ -11,7 +11,7 @@ use crate::problem::{Place, Problem, code};
 use crate::version::Version;
 
 use super::reader::Reader;
-use super::table::{Table, join};
+use super::table::{TomlTable, join};
 
 /// A value and where it was written.
 #[derive(Clone, PartialEq, Eq)]
@@ -106,7 +106,7 @@ impl<'t> Value<'t> {
     pub(super) fn read_table<T>(
         &self,
         reader: &Reader,
-        keys: impl FnOnce(&mut Table<'t, '_>) -> T,
+        keys: impl FnOnce(&mut TomlTable<'t, '_>) -> T,
     ) -> Option<T> {
         let mut table = self.table(reader)?;
         let read = keys(&mut table);
@@ -115,9 +115,9 @@ impl<'t> Value<'t> {
     }
 
     /// The value as a table.
-    pub fn table<'r>(&self, reader: &'r Reader) -> Option<Table<'t, 'r>> {
+    pub fn table<'r>(&self, reader: &'r Reader) -> Option<TomlTable<'t, 'r>> {
         match self.toml {
-            DeValue::Table(table) => Some(Table::new(table, self.place.clone(), reader)),
+            DeValue::Table(table) => Some(TomlTable::new(table, self.place.clone(), reader)),
             _ => {
                 let key = &self.place.key;
                 self.wrong_type(

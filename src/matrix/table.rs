@@ -207,7 +207,7 @@ pub struct RocmFacts {
 /// The table as written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct WrittenTable {
     rows: Vec<WrittenRow>,
     host: BTreeMap<Profile, BTreeMap<String, Host>>,
     torch: BTreeMap<String, TorchFacts>,
@@ -221,7 +221,7 @@ struct Written {
 
 /// The whole table.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "Written")]
+#[serde(try_from = "WrittenTable")]
 pub struct Table {
     pub rows: Vec<Row>,
     torch: BTreeMap<String, TorchFacts>,
@@ -233,10 +233,10 @@ pub struct Table {
     pub header_libraries: Vec<HeaderLibrary>,
 }
 
-impl TryFrom<Written> for Table {
+impl TryFrom<WrittenTable> for Table {
     type Error = TableError;
 
-    fn try_from(written: Written) -> Result<Self, TableError> {
+    fn try_from(written: WrittenTable) -> Result<Self, TableError> {
         let rows = written.rows.into_iter();
         let rows = rows.map(|row| resolve(row, &written.host, &written.cuda));
         let toolkits = written.cuda.iter().map(|facts| CudaToolkit {

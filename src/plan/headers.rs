@@ -76,5 +76,5 @@ impl Listing {
 /// Whether a file has the name of a header or of a source, or one without an extension, as those of C++ have.
 fn may_be_included(path: &Utf8Path) -> bool {
     let name = path.file_name().unwrap_or_default();
-    !name.contains('.') || source::is_header(path) || Language::of(path).is_some()
+    !name.contains('.') || source::is_header(path) || Language::of_file(path).is_some()
 }

@@ -20,7 +20,7 @@ impl Headers {
         let sections = kernel.sections.iter().flat_map(|section| &section.src);
         let listed = sections
             .chain(kernel.framework.src())
-            .filter(|path| Language::of(path).is_none())
+            .filter(|path| Language::of_file(path).is_none())
             .cloned();
         Self {
             listed: listed.collect(),

@@ -50,7 +50,7 @@ struct Definition {
 
 impl Operators {
     /// The operators that the text of a file (path in the kernel's folder) defines.
-    pub fn of(file: &Utf8Path, text: &str) -> Self {
+    pub fn defined_in(file: &Utf8Path, text: &str) -> Self {
         let mut operators = Self::default();
         if !text.contains(MARK) {
             return operators;
@@ -174,7 +174,7 @@ pub fn may_warn(kernel: &Kernel) -> bool {
     kernel.framework.torch().is_some()
         && files.any(|file| {
             let bytes = std::fs::read(kernel.root.join(file)).unwrap_or_default();
-            !Operators::of(file, &String::from_utf8_lossy(&bytes))
+            !Operators::defined_in(file, &String::from_utf8_lossy(&bytes))
                 .fixed
                 .is_empty()
         })
@@ -217,8 +217,8 @@ fn word_at(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Operators {
-        Operators::of(Utf8Path::new("a.cpp"), text)
+    fn operators(text: &str) -> Operators {
+        Operators::defined_in(Utf8Path::new("a.cpp"), text)
     }
 
     #[test]
@@ -230,10 +230,10 @@ mod tests {
             "TORCH_LIBRARY_EXPAND(img2gray /* why */, ops) {}\nTORCH_LIBRARY_FRAGMENT(img2gray, more) {}",
             "#define TORCH_LIBRARY_EXPAND(NAME, M) \\\n  TORCH_LIBRARY(NAME, M)\nTORCH_LIBRARY_EXPAND(img2gray, ops) {}",
         ] {
-            assert_eq!(of(text).namespace(), Some("img2gray"), "{text}");
+            assert_eq!(operators(text).namespace(), Some("img2gray"), "{text}");
         }
         let text = "/* ü */ TORCH_LIBRARY(mine, m) {}";
-        let definition = &of(text).fixed["mine"];
+        let definition = &operators(text).fixed["mine"];
         assert_eq!(&text[definition.span.clone()], "mine");
     }
 
@@ -252,11 +252,11 @@ mod tests {
             "TORCH_LIBRARY(CONCAT(img2, gray), ops) {}",
             "TORCH_LIBRARY(\n    img2gray, ops) {}",
         ] {
-            assert_eq!(of(text).namespace(), None, "{text}");
+            assert_eq!(operators(text).namespace(), None, "{text}");
         }
-        let mut operators = of("TORCH_LIBRARY(LIBRARY, ops) {}");
+        let mut found = operators("TORCH_LIBRARY(LIBRARY, ops) {}");
         let macros = macros("# define LIBRARY img2gray\n#defined OTHER\n");
-        operators.expand(|name| macros.contains(name));
-        assert_eq!(operators.namespace(), None);
+        found.expand(|name| macros.contains(name));
+        assert_eq!(found.namespace(), None);
     }
 }

@@ -309,7 +309,7 @@ impl<'a> KernelFiles<'a> {
             includes: includes::includes(&bytes),
             digest: includes::digest(&bytes),
             operators: match self.torch {
-                true => Operators::of(file, &words),
+                true => Operators::defined_in(file, &words),
                 false => Operators::default(),
             },
             macros: operators::macros(&words),

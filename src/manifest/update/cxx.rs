@@ -9,7 +9,7 @@ use std::ops::Range;
 pub struct CxxText {
     /// Calls of macros that were asked for, outside of preprocessor directives.
     pub calls: Vec<MacroCall>,
-    pub includes: Vec<Include>,
+    pub includes: Vec<IncludeDirective>,
     /// Every identifier outside of preprocessor directives.
     pub words: BTreeSet<String>,
     /// The names that `#define` defines.
@@ -31,7 +31,7 @@ pub struct MacroCall {
 
 /// An `#include` directive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Include {
+pub struct IncludeDirective {
     /// The included name, with its quotes or angle brackets.
     pub file: String,
     /// The line, with its end.
@@ -43,7 +43,7 @@ pub struct Include {
 impl CxxText {
     /// Reads a text, for calls of some macros.
     pub fn read(text: &str, macros: &[&str]) -> Self {
-        let mut reader = Reader {
+        let mut reader = CxxReader {
             text,
             at: 0,
             found: CxxText::default(),
@@ -65,7 +65,7 @@ enum Guard {
     Absent,
 }
 
-struct Reader<'t> {
+struct CxxReader<'t> {
     text: &'t str,
     at: usize,
     found: CxxText,
@@ -76,7 +76,7 @@ struct Reader<'t> {
     seen_code: bool,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> CxxReader<'t> {
     fn read(&mut self, macros: &[&str]) {
         let mut line_start = true;
         while let Some(first) = self.text[self.at..].chars().next() {
@@ -187,7 +187,7 @@ impl<'t> Reader<'t> {
             "endif" => self.depth = self.depth.saturating_sub(1),
             "include" => {
                 let guard = usize::from(matches!(self.guard, Guard::Present));
-                self.found.includes.push(Include {
+                self.found.includes.push(IncludeDirective {
                     file: rest.trim_end().to_owned(),
                     line: start..self.at,
                     conditional: self.depth > guard,

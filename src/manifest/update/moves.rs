@@ -28,7 +28,7 @@ pub fn rename(have: &mut Table, want: &Table) {
 
 /// `general.cuda-minver` became `general.cuda.minver`.
 fn cuda_bounds(general: &mut Item) {
-    let style = Style::of(general);
+    let style = Style::of_table(general);
     let Some(general) = general.as_table_like_mut() else {
         return;
     };

@@ -30,7 +30,7 @@ pub fn update(text: &str, namespace: &str, depth: usize) -> UpdatedPython {
         .filter(|at| *at == 0 || !is(at - 1, "."))
         .collect();
     let mut updated = UpdatedPython::default();
-    for token in tokens.iter().filter(|token| token.kind == Kind::Text) {
+    for token in tokens.iter().filter(|token| token.kind == TokenKind::Text) {
         if text[token.range.clone()].contains(&format!("{namespace}::")) {
             let why = format!(
                 "names an operator of {namespace}: `add_op_namespace_prefix` of _ops gives its name"
@@ -97,7 +97,7 @@ pub fn update(text: &str, namespace: &str, depth: usize) -> UpdatedPython {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum TokenKind {
     /// A word, a number, or a sign.
     Code,
     Text,
@@ -107,7 +107,7 @@ enum Kind {
 
 #[derive(Clone, Debug)]
 struct Token {
-    kind: Kind,
+    kind: TokenKind,
     range: Range<usize>,
 }
 
@@ -126,10 +126,10 @@ fn tokens(text: &str) -> Vec<Token> {
         let quoted = text[at + word..].starts_with(['"', '\'']);
         let kind = if quoted && (word == 0 || prefix) {
             at = text_end(text, at + word);
-            Kind::Text
+            TokenKind::Text
         } else if word > 0 {
             at += word;
-            Kind::Code
+            TokenKind::Code
         } else if next == '#' {
             at += text[at..].find('\n').unwrap_or(text.len() - at);
             continue;
@@ -144,9 +144,9 @@ fn tokens(text: &str) -> Vec<Token> {
                 _ => {}
             }
             match next {
-                '\n' if open == 0 => Kind::End,
+                '\n' if open == 0 => TokenKind::End,
                 _ if next.is_whitespace() => continue,
-                _ => Kind::Code,
+                _ => TokenKind::Code,
             }
         };
         found.push(Token {
@@ -186,7 +186,7 @@ fn statements(tokens: &[Token]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut start = 0;
     for (at, token) in tokens.iter().enumerate() {
-        if token.kind == Kind::End {
+        if token.kind == TokenKind::End {
             if start < at {
                 found.push(start..at);
             }

@@ -51,7 +51,7 @@ const TORCH: [&str; 6] = ["aten", "c10", "prim", "prims", "quantized", "torchvis
 
 /// A file of a kernel.
 #[derive(Clone, Debug)]
-pub struct SourceFile {
+pub struct OldSource {
     /// The text that the user is shown.
     pub path: Utf8PathBuf,
     pub text: String,
@@ -92,7 +92,7 @@ pub struct Left {
 ///
 /// # Errors
 /// The first place that only its author can change; then no file is changed.
-pub fn update(files: &[SourceFile]) -> Result<Option<Renamed>, Left> {
+pub fn update(files: &[OldSource]) -> Result<Option<Renamed>, Left> {
     let asked: Vec<&str> = MACROS.iter().map(|(old, _)| *old).chain(MODULES).collect();
     let cxx: Vec<(usize, CxxText)> = files
         .iter()
@@ -191,7 +191,7 @@ pub fn update(files: &[SourceFile]) -> Result<Option<Renamed>, Left> {
 /// The file that gets the Python module: one of the binding, since every library has these; `None` if there is a module
 /// already.
 fn module_file(
-    files: &[SourceFile],
+    files: &[OldSource],
     cxx: &[(usize, CxxText)],
     declared: &[(usize, &MacroCall, &str)],
 ) -> Result<Option<usize>, Left> {
@@ -282,29 +282,29 @@ fn line(text: &str, at: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn file(path: &str, text: &str, role: Role) -> SourceFile {
-        SourceFile {
+    fn file(path: &str, text: &str, role: Role) -> OldSource {
+        OldSource {
             path: path.into(),
             text: text.to_owned(),
             role,
         }
     }
 
-    fn binding(text: &str) -> SourceFile {
+    fn binding(text: &str) -> OldSource {
         file("torch-ext/torch_binding.cpp", text, Role::Binding)
     }
 
     /// The texts after the edit, of all files.
-    fn texts(files: &[SourceFile]) -> Vec<String> {
+    fn texts(files: &[OldSource]) -> Vec<String> {
         let renamed = update(files).expect("edits").expect("a namespace");
         let mut texts: Vec<String> = files.iter().map(|file| file.text.clone()).collect();
         for (index, text) in renamed.texts {
             texts[index] = text;
         }
-        let again: Vec<SourceFile> = files
+        let again: Vec<OldSource> = files
             .iter()
             .zip(&texts)
-            .map(|(file, text)| SourceFile {
+            .map(|(file, text)| OldSource {
                 text: text.clone(),
                 ..file.clone()
             })
@@ -407,7 +407,7 @@ mod tests {
 
     #[test]
     fn what_only_its_author_can_change_is_refused() {
-        let refused = |files: &[SourceFile]| update(files).expect_err("refused").line;
+        let refused = |files: &[OldSource]| update(files).expect_err("refused").line;
         assert_eq!(
             refused(&[binding("TORCH_LIBRARY(a, m) {}\n\nTORCH_LIBRARY(b, m) {}")]),
             3

@@ -4,7 +4,7 @@ use toml_edit::{Array, Decor, InlineTable, Item, Key, Table, TableLike, Value};
 
 /// Changes `have` until it says the same as `want`.
 pub fn sync(item: &mut Item, want: &Table) {
-    let style = Style::of(item);
+    let style = Style::of_table(item);
     let Some(have) = item.as_table_like_mut() else {
         return;
     };
@@ -203,7 +203,7 @@ pub enum Style {
 
 impl Style {
     /// The style of a table.
-    pub fn of(item: &Item) -> Self {
+    pub fn of_table(item: &Item) -> Self {
         match item {
             Item::Table(table) if table.is_dotted() => Style::Dotted,
             Item::Table(table) => Style::Header(last_position(table)),

@@ -4,8 +4,10 @@
 use toml_edit::{Array, InlineTable, Item, Table, Value};
 
 use crate::manifest::framework::StableAbi;
-use crate::manifest::section::{Section, SectionBackend};
-use crate::manifest::v5::{self, BackendOptions, BuildToml, General, KernelDependency, KernelPin};
+use crate::manifest::section::{WrittenBackend, WrittenSection};
+use crate::manifest::v5::{
+    self, BackendOptions, BuildToml, General, KernelPin, WrittenKernelDependency,
+};
 use crate::manifest::{List, Spanned};
 use crate::version::Version;
 
@@ -155,7 +157,7 @@ fn backend_options(options: &BackendOptions) -> Table {
     table
 }
 
-fn kernel(section: &Section) -> Table {
+fn kernel(section: &WrittenSection) -> Table {
     let mut table = Table::new();
     let backend = section.backend.as_ref().map(|backend| &backend.value);
     let word = backend.map(|backend| Value::from(backend.backend().as_str()));
@@ -165,7 +167,7 @@ fn kernel(section: &Section) -> Table {
     put(&mut table, "include", strings(section.include.as_ref()));
     put(&mut table, "cxx-flags", strings(section.cxx_flags.as_ref()));
     match backend {
-        Some(SectionBackend::Cuda {
+        Some(WrittenBackend::Cuda {
             capabilities,
             flags,
             minver,
@@ -178,14 +180,14 @@ fn kernel(section: &Section) -> Table {
             put(&mut table, "cuda-flags", strings(flags.as_ref()));
             put(&mut table, "cuda-minver", version(minver.as_ref()));
         }
-        Some(SectionBackend::Rocm { archs, flags }) => {
+        Some(WrittenBackend::Rocm { archs, flags }) => {
             put(&mut table, "rocm-archs", strings(archs.as_ref()));
             put(&mut table, "hip-flags", strings(flags.as_ref()));
         }
-        Some(SectionBackend::Xpu { flags }) => {
+        Some(WrittenBackend::Xpu { flags }) => {
             put(&mut table, "sycl-flags", strings(flags.as_ref()));
         }
-        Some(SectionBackend::Cpu | SectionBackend::Metal) | None => {}
+        Some(WrittenBackend::Cpu | WrittenBackend::Metal) | None => {}
     }
     table
 }
@@ -226,9 +228,9 @@ fn words<T: std::fmt::Display>(list: Option<&List<T>>) -> Option<Value> {
     Some(Value::Array(words.collect()))
 }
 
-fn kernels(list: Option<&List<KernelDependency>>) -> Option<Value> {
-    let table = |dependency: &Spanned<KernelDependency>| {
-        let KernelDependency { repo_id, pin } = &dependency.value;
+fn kernels(list: Option<&List<WrittenKernelDependency>>) -> Option<Value> {
+    let table = |dependency: &Spanned<WrittenKernelDependency>| {
+        let WrittenKernelDependency { repo_id, pin } = &dependency.value;
         let mut table = InlineTable::new();
         table.insert("repo-id", Value::from(repo_id.value.as_str()));
         match pin {
