@@ -1,5 +1,6 @@
-//! How long it takes to read and check a large build.toml whose files are all there: `cargo bench --bench manifest`.
-//! Prints figures, asserts none: what is fast enough is said in docs/benchmarks.md.
+//! How long it takes to read and check a large build.toml whose files are all there: `cargo bench
+//! --bench manifest`. Prints figures, asserts none: what is fast enough is said in
+//! docs/benchmarks.md.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,8 @@ const SOURCES: usize = 2000;
 const SECTIONS_PER_BACKEND: usize = 8;
 const ROUNDS: usize = 101;
 
-/// Every backend that can have sections, the extension of its sources, and a line that only its sections have.
+/// Every backend that can have sections, the extension of its sources, and a line that only its
+/// sections have.
 const BACKENDS: [(&str, &str, &str); 5] = [
     ("cpu", "cpp", "cxx-flags = [\"-O3\"]"),
     ("cuda", "cu", "cuda-capabilities = [\"8.0\", \"9.0a\"]"),

@@ -1,5 +1,5 @@
-//! How long it takes to plan a large kernel, and Nix to evaluate it: `cargo bench --bench planning`. Prints figures, asserts
-//! none: what is fast enough is said in docs/benchmarks.md.
+//! How long it takes to plan a large kernel, and Nix to evaluate it: `cargo bench --bench
+//! planning`. Prints figures, asserts none: what is fast enough is said in docs/benchmarks.md.
 
 #[path = "builds/synthetic.rs"]
 mod synthetic;
@@ -69,7 +69,7 @@ fn main() {
     let own: Vec<&str> = own.copied().collect();
     // NB: a store of its own, which has none of the derivations.
     let store = dir.path().join("store");
-    // SAFETY: nothing else runs in this program.
+    // SAFETY: no other thread runs in this program.
     unsafe { std::env::set_var("NIX_REMOTE", &store) };
     let [cold, _] = times(1, || evaluate(&names));
     let [warm, median] = times(5, || evaluate(&names));

@@ -5,10 +5,11 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// What a program took and said.
+/// The time and the memory of a program, and its output.
 pub struct Watched {
     pub seconds: f64,
-    /// Bytes that all processes had resident at once, looked at every 50 ms. What they share counts for each.
+    /// Bytes that all processes had resident at once, looked at every 50 ms. What they share counts
+    /// for each.
     pub peak: u64,
     pub output: Output,
 }

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Finds comments that break this repository's rules for plain English, and wraps long ones.
 
-comments.py [--check] [PATH...]     lists findings; with --check, exits 1 if there are any
-comments.py --wrap FILE...          wraps the prose paragraphs that have a line of more than 100 columns
-comments.py --sample N --seed S     prints N random comments, and half as many random names (or --names M)
+comments.py [--check] [PATH...]   lists findings; with --check, exits 1 if there are any
+comments.py --wrap FILE...        wraps the prose paragraphs with a line of more than 100 columns
+comments.py --sample N --seed S   prints N random comments, and N/2 (or --names M) random names
 
-Without paths, it reads the files that git knows below src, lib, nix, scripts, tests and benches. The rules are in
-CONTRIBUTING.md; a program can check some of them, and only by heuristics.
+Without paths, it reads the files that git knows below src, lib, nix, scripts, tests and benches.
+The rules are in CONTRIBUTING.md; a program can check some of them, and only by heuristics.
 """
 
 import argparse
@@ -28,7 +28,8 @@ HASHES = {".sh", ".toml"}
 
 
 class Line:
-    """One line of a comment: its number in the file, the text before the comment's words, and the words."""
+    """One line of a comment: its number in the file, the text before the comment's words, and the
+    words."""
 
     def __init__(self, number, prefix, words, trailing=False):
         self.number, self.prefix, self.words, self.trailing = number, prefix, words, trailing
@@ -91,7 +92,8 @@ def slash_comments(text):
 
 
 def nix_comments(text):
-    """Places (start, end) of the comments of Nix. A stack of states follows strings and the code inside of them."""
+    """Places (start, end) of the comments of Nix. A stack of states follows strings and the code
+    inside of them."""
     at, found, stack = 0, [], ["code"]
     while at < len(text):
         state = stack[-1]
@@ -147,7 +149,8 @@ def nix_comments(text):
 
 
 def shell_comments(text):
-    """Places (start, end) of whole-line comments of a shell script or of TOML, outside of here-documents."""
+    """Places (start, end) of whole-line comments of a shell script or of TOML, outside of
+    here-documents."""
     at, found, until = 0, [], None
     for line in text.splitlines(keepends=True):
         if until is not None:
@@ -251,7 +254,8 @@ def inner_lines(number, lead, mark, body):
     return lines
 
 
-STRUCTURE = re.compile(r"\||```|~~~|#|>|\[\^?\w+\]:|@|SPDX|\s{2,}\S")
+# A table, code, a heading, a quotation, a link, or columns: two spaces within a line.
+STRUCTURE = re.compile(r"\||```|~~~|#|>|\[\^?\w+\]:|@|SPDX|\s{2,}\S|.*\S {2,}\S")
 ITEM = re.compile(r"(?:[-*+:]|\d+[.)]) +")
 
 
@@ -262,7 +266,7 @@ def sentence(block):
     return re.split(r"(?<=[.!?;:])\s", text, maxsplit=1)[0]
 
 
-# Verbs after which "what" opens a question and is no noun.
+# Verbs before an indirect question.
 ASKS = re.compile(
     r"(?:say|tell|know|show|ask|decide|find|see|print|check|list|explain|mean|matter)s?|said|told|known|shown|asked|decided|"
     r"out|learn|guess|exactly|remember"
@@ -296,7 +300,9 @@ def findings(block):
         found.append((number, f"{match.group(0).strip(' ,;:')!r}: say `None`, empty or false"))
         break
     for line in block.lines:
-        if line.width > WIDTH and " " in line.words.strip() and "://" not in line.words:
+        # A table's row, an URL and a long word cannot be wrapped.
+        fixed = line.words.startswith("|") or "://" in line.words or " " not in line.words.strip()
+        if line.width > WIDTH and not fixed:
             found.append((line.number, f"{line.width} columns"))
     return found
 
@@ -329,7 +335,9 @@ def paragraphs(block):
         structural = fenced or fence or line.trailing or not words.strip()
         if not structural and not item and not within and STRUCTURE.match(words):
             structural = True
-        ends = structural or item or (start is not None and bool(hang) and not within)
+        # A note is a paragraph of its own.
+        ends = structural or item or words.startswith("NB:")
+        ends = ends or (start is not None and bool(hang) and not within)
         if ends and start is not None:
             yield start, index - 1, hang
             start = None
@@ -341,7 +349,9 @@ def paragraphs(block):
 
 def wrap(path):
     """Wraps the long paragraphs of a file; returns the lines that only a person can shorten."""
-    text = path.read_text()
+    text = path.read_bytes().decode()
+    if "\r" in text:
+        return [f"{path}: has other line ends"]
     lines = text.split("\n")
     left = []
     for block in reversed(blocks(path, text)):
@@ -369,7 +379,9 @@ def wrap(path):
                 left.append(f"{path}:{first.number}: cannot be wrapped without a change of its structure")
                 continue
             lines[first.number - 1 : last.number] = wrapped
-    path.write_text("\n".join(lines))
+    wrapped = "\n".join(lines)
+    if wrapped != text:
+        path.write_text(wrapped)
     return left
 
 
@@ -378,8 +390,9 @@ def tracked(paths):
     command = ["git", "ls-files", "-z", "--", *paths]
     output = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     files = [Path(name) for name in output.split("\0") if name]
-    # NB: fixtures stand for kernels of other people, and goldens are generated.
-    kept = [path for path in files if not any(part == "fixtures" or part.endswith(".in") for part in path.parts)]
+    # NB: fixtures and the corpus stand for files of other people.
+    foreign = ("fixtures", "corpus")
+    kept = [path for path in files if not any(part in foreign or part.endswith(".in") for part in path.parts)]
     return [path for path in kept if path.suffix in SLASHES | HASHES | {".nix", ".py"} and (ROOT / path).is_file()]
 
 

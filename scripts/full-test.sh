@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# What takes too long for every change, after `make test`: the program as Nix builds it, checks and shells with a whole
-# torch, every pin at its source, a build with little memory, a binary cache and a remote builder (scripts/full-tests.txt),
-# and the oldest and newest variants of examples/relu.
+# Tests that take too long for every change, after `make test`: the program as Nix builds it, checks
+# and shells with a whole torch, every pin at its source, a build with little memory, a binary cache
+# and a remote builder (scripts/full-tests.txt), and the oldest and newest variants of
+# examples/relu.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/single-user.sh
@@ -9,7 +10,7 @@ scripts/setup.sh --full-test
 export NIX_REMOTE=$PWD/target/nix-store
 export KERNEL_BUILDER_TEST_VENV=$PWD/.venv
 cargo build --quiet
-# Those of the package indexes, for the torch that tests load.
+# The variants of the package indexes, for the torch that tests load.
 variants=(--variant torch211-cxx11-cpu-x86_64-linux --variant torch211-cxx11-cu130-x86_64-linux)
 target/debug/kernel-builder fetch examples/relu --check "${variants[@]}"
 target/debug/kernel-builder fetch tests/fixtures/python-only --check --variant 'torch-*'

@@ -1,6 +1,8 @@
-"""Compares the built examples with torch on the GPU of this machine, on random inputs, and prints what was compared.
+"""Compares the built examples with torch on the GPU of this machine, on random inputs, and prints
+what was compared.
 
-Needs: build/ of these examples (`kernel-builder build`), torch, the `kernels` client and apache-tvm-ffi.
+Needs: build/ of these examples (`kernel-builder build`), torch, the `kernels` client and
+apache-tvm-ffi.
 """
 
 from pathlib import Path

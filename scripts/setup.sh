@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what this repository needs and this machine lacks: Nix, Python with venv, a C compiler, Rust.
-# For Debian 12 and its relatives; elsewhere it only says what is missing.
+# Installs the programs that this repository needs and this machine lacks: Nix, Python with venv, a
+# C compiler, Rust. It installs on Debian 12 and its relatives; elsewhere it only prints the missing
+# programs.
 set -euo pipefail
 
 # The oldest cargo that builds the tool (Cargo.toml, rust-version).
@@ -17,7 +18,7 @@ if ! have=$(cargo --version 2>/dev/null | cut -d ' ' -f 2) ||
     [ "$(printf '%s\n%s\n' "$needed" "$have" | sort -V | head -n 1)" != "$needed" ]; then
     packages+=(rustc-web cargo-web)
 fi
-# What only contributors need, and what only `make full-test` does.
+# Programs for contributors alone, and for `make full-test` alone.
 if [ "${1-}" = --contributor ]; then
     command -v shellcheck >/dev/null || packages+=(shellcheck)
 fi

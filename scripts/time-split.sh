@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Prints what a CUDA unit takes whole and in parts, for three architectures: wall and CPU seconds, as Nix builds it with two
-# jobs. A small unit (internal), one with CUB (cub), and one with torch's headers (torch), or those that are named. Not a
-# test; docs/measurements has the numbers.
+# Prints the time of a CUDA unit that is compiled whole and in parts, for three architectures: wall
+# and CPU seconds, as Nix builds it with two jobs. A small unit (internal), one with CUB (cub), and
+# one with torch's headers (torch), or those that are named. Not a test; docs/measurements has the
+# numbers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export NIX_REMOTE=${NIX_REMOTE-$PWD/target/nix-store}
@@ -29,7 +30,7 @@ for unit in "$@"; do
     at=${place[$unit]}
     for how in whole object; do
         what=$(derivation "$at" "$how")
-        # What it needs comes first.
+        # Its inputs are built first.
         mapfile -t needed < <(nix-store --query --references "$what" | grep '\.drv$' | grep -v -- "-split-csrc-")
         nix-store --realise --option substituters '' "${needed[@]}" >"$dir/log" 2>&1
         printf '%s, %s: ' "$unit" "${how/object/in parts}"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes a virtual environment that loads built kernels: torch, the real `kernels` client, pytest.
-# Usage: venv.sh DIR [TORCH]. Where there is no GPU, small stub libraries stand in for 1.7 GB of NVIDIA's.
+# Usage: venv.sh DIR [TORCH]. Where there is no GPU, small stub libraries stand in for 1.7 GB of
+# NVIDIA's.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 dir=$1 torch=torch==${2:-2.11.0}

@@ -1,5 +1,5 @@
-//! The house rules that a compiler does not check: modules of src/ import only modules that CONTRIBUTING.md lists before
-//! them.
+//! The house rules that a compiler does not check: modules of src/ import only modules that
+//! CONTRIBUTING.md lists before them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -130,7 +130,7 @@ fn modules_import_only_those_before_them() {
         // Inline modules (of tests) are one level deeper.
         for depth in [depth, depth + 1] {
             for name in named_from_root(text, depth) {
-                // What is no room is an item of lib.rs, or stays inside of the module.
+                // A name that is no room is an item of lib.rs, or stays inside of the module.
                 let Some(other) = place(name) else { continue };
                 imports += 1;
                 if Some(other) > own {

@@ -1,4 +1,5 @@
-//! The command line: what commands print and with which exit code they end (tests/cmd). None of them builds.
+//! The command line: what commands print and with which exit code they end (tests/cmd). None of
+//! them builds.
 
 #[test]
 fn commands() {

@@ -1,5 +1,5 @@
-//! The variants that a machine loads: the client's own cases (kernels 0.17.2, tests/test_variants.py) as data, and the
-//! client itself on every variant of the table.
+//! The variants that a machine loads: the client's own cases (kernels 0.17.2,
+//! tests/test_variants.py) as data, and the client itself on every variant of the table.
 
 mod common;
 
@@ -229,8 +229,8 @@ fn what_is_no_variant_is_not_read() {
     }
 }
 
-/// The names of all variants that some kernel may have: of torch with its own ABI and with a stable one, of tvm-ffi, and of
-/// Python alone.
+/// The names of all variants that some kernel may have: of torch with its own ABI and with a stable
+/// one, of tvm-ffi, and of Python alone.
 fn all_names() -> BTreeSet<String> {
     let torch = all_backends();
     let mut tvm_ffi = torch.clone();
@@ -263,7 +263,8 @@ fn all_names() -> BTreeSet<String> {
     names.map(|variant| variant.name).collect()
 }
 
-/// Every name that the table can give, on a machine for each of them, in the order in which the client has them.
+/// Every name that the table can give, on a machine for each of them, in the order in which the
+/// client has them.
 #[test]
 #[ignore = "needs the kernels client (KERNEL_BUILDER_TEST_VENV)"]
 fn the_client_accepts_the_same_in_the_same_order() {

@@ -1,5 +1,6 @@
-//! Device code of real builds: compiled by clang for CUDA 12, by nvcc for later toolkits, and for the GPUs that were asked
-//! for. Runs where tests/end_to_end.rs runs, and is left out of a bare `cargo test` like it.
+//! Device code of real builds: compiled by clang for CUDA 12, by nvcc for later toolkits, and for
+//! the GPUs that were asked for. Runs where tests/end_to_end.rs runs, and is left out of a bare
+//! `cargo test` like it.
 
 mod common;
 
@@ -19,7 +20,8 @@ fn architectures(library: &Path) -> Vec<String> {
     found.iter().map(ToString::to_string).collect()
 }
 
-/// What the fixture asks for, less what the toolkit does not know. NB: one toolkit only; each takes 100 MB of downloads.
+/// The library has code for the architectures that the fixture asks for and the toolkit knows. NB:
+/// one toolkit only; each takes 100 MB of downloads.
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn clang_compiles_for_what_was_asked_and_always_the_same() {

@@ -1,5 +1,6 @@
-//! Several machines, each a Nix store of its own here: one takes from a binary cache what another built, one lets a builder
-//! work over ssh. Each test prints what was built where. `make full-test` prepares what they need, with OpenSSH's server.
+//! Several machines, each a Nix store of its own here: one takes from a binary cache what another
+//! built, one lets a builder work over ssh. Each test prints what was built where. `make full-test`
+//! prepares what they need, with OpenSSH's server.
 
 mod common;
 
@@ -33,8 +34,8 @@ const LIGHT_PARTS: [&str; 2] = [
 const LIBRARY: &str = "sample-torch211-cxx11-cu130-x86_64-linux-library";
 const PACKAGE: &str = "sample-torch211-cxx11-cu130-x86_64-linux";
 
-/// A kernel of one variant that compiles in seconds: it includes nothing of torch. Only `heavy.cu` includes a library.
-/// `nonce` is in every file: what was built before would not be built again.
+/// A kernel of one variant that compiles in seconds: it includes nothing of torch. Only `heavy.cu`
+/// includes a library. `nonce` is in every file: what was built before would not be built again.
 fn sample(nonce: &str) -> Sample {
     let build_toml = r#"
 [general]
@@ -86,7 +87,7 @@ fn nonce() -> String {
 /// A machine: a store, caches and a configuration of Nix.
 struct Machine {
     store: PathBuf,
-    /// Where it keeps what is of this program; nothing for this machine's own.
+    /// The folder of its caches; `None` for this machine's own.
     caches: Option<PathBuf>,
     settings: String,
 }
@@ -145,7 +146,7 @@ impl Machine {
             Value::Array(list) => (list.iter().filter(|info| built(info)))
                 .filter_map(|info| Some(info["path"].as_str()?.to_owned()))
                 .collect(),
-            // Of later releases.
+            // Later releases of Nix print an object.
             Value::Object(map) => (map.into_iter().filter(|(_, info)| built(info)))
                 .map(|(path, _)| path)
                 .collect(),
@@ -153,7 +154,7 @@ impl Machine {
         }
     }
 
-    /// Names of what was built since, sorted.
+    /// The names of the steps that were built since, sorted.
     fn built_since(&self, before: &BTreeSet<String>) -> Vec<String> {
         let new = self.built();
         let new = new.difference(before);
@@ -240,7 +241,8 @@ fn a_second_machine_takes_from_a_cache_what_the_first_one_built() {
     assert_eq!(built, [""; 0]);
     assert_eq!(files(&theirs), files(&mine));
 
-    // One unit, and what is made of it. Its toolchain and the other objects come from the cache.
+    // One unit, its parts and the steps after it are built. The toolchain and the other objects
+    // come from the cache.
     theirs.write(
         "csrc/light.cu",
         &format!("// other than {nonce}\n__global__ void light(float *x) {{ *x = 0; }}\n"),
@@ -264,7 +266,7 @@ struct SshServer {
     process: Child,
     /// NB: kept open, or the server would end when it writes.
     _log: BufReader<ChildStderr>,
-    /// What `ssh` is to read.
+    /// The configuration of `ssh`.
     client: PathBuf,
 }
 
@@ -287,7 +289,7 @@ impl SshServer {
         let host = std::fs::read_to_string(dir.join("host-key.pub")).expect("a key");
         std::fs::write(dir.join("known-hosts"), format!("builder {host}")).expect("written");
         std::fs::write(dir.join("nix.conf"), configuration("")).expect("written");
-        // Free now; nothing else here takes ports.
+        // The port is free now, and no other program here takes ports.
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let port = listener.local_addr().expect("an address").port();
         drop(listener);
@@ -316,7 +318,7 @@ impl SshServer {
         ];
         std::fs::write(dir.join("ssh_config"), client.join("\n") + "\n").expect("written");
 
-        // What a service of the system does, for a server that root starts.
+        // A service of the system makes this folder; here root starts the server.
         let _ = std::fs::create_dir("/run/sshd");
         // NB: it starts itself again, by its full path.
         let mut process = Command::new("/usr/sbin/sshd")
@@ -339,7 +341,7 @@ impl SshServer {
     }
 }
 
-/// The line of Nix's `builders` for a store behind a server, and what it offers.
+/// The line of Nix's `builders` for a store behind a server, with its features.
 fn builder(store: &Path, features: &str) -> String {
     let program = which::which("nix-store").expect("Nix on the PATH");
     format!(
@@ -421,7 +423,7 @@ fn a_builder_over_ssh_compiles_and_heavy_units_go_where_big_parallel_is() {
     assert_eq!(there, [&light[..], &rest].concat());
 }
 
-/// What a program says that ends well.
+/// The standard error of a program that must succeed.
 fn successful(output: Output) -> String {
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{words}");

@@ -1,5 +1,5 @@
-//! Runs every code block of docs/nix.md: `sh` in a kernel's folder, `nix` as its flake.nix, `ini` as nix.conf. Of
-//! docs/distribution.md, tests/distribution.rs runs the rest.
+//! Runs every code block of docs/nix.md: `sh` in a kernel's folder, `nix` as its flake.nix, `ini`
+//! as nix.conf. Of docs/distribution.md, tests/distribution.rs runs the rest.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! What is emitted: build.nix as golden files, strings as Nix reads them back, and how files are replaced.
+//! Emitted text: build.nix as golden files, strings as Nix reads them back, and files that are
+//! replaced.
 
 mod common;
 
@@ -15,7 +16,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
-/// What has a meaning to Nix somewhere in a string, or had one to a program that wrote Nix.
+/// Texts that have a meaning to Nix somewhere in a string, or had one to a program that wrote Nix.
 const HOSTILE: &[&str] = &[
     "",
     r#"${builtins.abort "x"}"#,
@@ -98,8 +99,9 @@ fn silu_and_mul_is_golden() {
     golden("silu-and-mul");
 }
 
-/// An emitted string is that string to Nix, also after the formatter has had its way with it. (Nix turns a raw carriage
-/// return into a newline and reads `${`; other control characters it takes, and its JSON escapes them.)
+/// An emitted string is that string to Nix, also after the formatter has had its way with it. (Nix
+/// turns a raw carriage return into a newline and reads `${`; other control characters it takes,
+/// and its JSON escapes them.)
 #[test]
 fn strings_come_back_from_nix() {
     // NUL has no place in a Nix string; whoever emits text rules it out (KB0408).
@@ -109,7 +111,8 @@ fn strings_come_back_from_nix() {
         1 => "[\\x01-\\x20\\x7f$\\\\{}\"'a]{0,6}",
     ];
     let pieces = prop::collection::vec(piece, 0..5).prop_map(|pieces| pieces.concat());
-    // NB: one call of Nix for all strings. One for each, as `proptest!` would have it, takes a minute.
+    // NB: one call of Nix for all strings. One for each, as `proptest!` would have it, takes a
+    // minute.
     let mut runner = TestRunner::default();
     let mut tree = prop::collection::vec(pieces, 2000)
         .new_tree(&mut runner)
@@ -130,8 +133,8 @@ fn strings_come_back_from_nix() {
     }
 }
 
-/// Text of build.toml once ended up in generated files as code. Here every place that takes free text holds hostile one,
-/// and Nix must get the plan back from build.nix as plain data.
+/// Text of build.toml once ended up in generated files as code. Here every place that takes free
+/// text holds hostile one, and Nix must get the plan back from build.nix as plain data.
 #[test]
 fn hostile_text_is_data_to_nix() {
     let quoted: Vec<_> = HOSTILE.iter().map(|text| json!(text).to_string()).collect();
@@ -214,7 +217,7 @@ cxx-flags = {list}
         json!({ "name": "sample", "hub": {}, "variants": variants })
     );
 
-    // The plan in turn holds what build.toml says.
+    // The plan in turn holds the texts of build.toml.
     let variants = back["variants"].as_array().expect("a list");
     let at = |name: &str| {
         let name = format!("torch211-cxx11-{name}-x86_64-linux");
@@ -224,7 +227,7 @@ cxx-flags = {list}
             .expect("a variant")
     };
     let (cpu, cuda) = (at("cpu"), at("cu130"));
-    // None of them includes anything.
+    // No unit includes a file.
     let units = |variant: usize, component: usize| {
         let variant = &variants[variant];
         let shared = &variant["components"][component]["shared"][0];
@@ -295,7 +298,7 @@ cxx-flags = []
     }
 }
 
-/// A folder for `emit::write`, and what is in it.
+/// A folder for `emit::write`.
 struct Target {
     dir: tempfile::TempDir,
 }
@@ -343,7 +346,7 @@ fn a_generated_file_is_replaced_and_nothing_else_is_left() {
     assert_eq!(target.names(), ["build.nix"]);
 }
 
-/// Rewriting what is the same made every tool that looks at times start over.
+/// Rewriting a file with the same content made every tool that looks at times start over.
 #[test]
 fn an_equal_file_is_not_written() {
     let target = Target::new();
@@ -406,7 +409,7 @@ fn a_users_file_is_replaced_in_place() {
     assert_eq!(dir.read_dir_utf8().expect("a folder").count(), 2);
 }
 
-/// What variants have in common is written once; what Nix reads is the same.
+/// Values that variants share are written once, and Nix reads the same values.
 #[test]
 fn common_values_have_a_name() {
     let text = include_str!("../examples/relu/build.nix");

@@ -1,5 +1,6 @@
-//! Real builds: Nix, its sandbox, the pinned compilers, the real client. `make test` prepares what they need (a store of
-//! the repository's own, a virtual environment) and runs them; a bare `cargo test` leaves them out.
+//! Real builds: Nix, its sandbox, the pinned compilers, the real client. `make test` prepares what
+//! they need (a store of the repository's own, a virtual environment) and runs them; a bare `cargo
+//! test` leaves them out.
 
 mod common;
 
@@ -13,7 +14,7 @@ use serde_json::Value;
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
 const CUDA: &str = "torch211-cxx11-cu130-x86_64-linux";
 
-/// Names of those derivations that differ between two listings.
+/// The names of the derivations that differ between two listings.
 fn changed(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<String> {
     assert_eq!(
         before.keys().collect::<Vec<_>>(),
@@ -93,7 +94,7 @@ fn the_flake_builds_one_variant_all_variants_and_copies_them() {
                 .exists()
         );
     }
-    // The command line and the flake build the same derivations: nothing is left to do.
+    // The command line and the flake build the same derivations, so no step is left.
     let table = clone.build(&[]);
     assert_eq!(
         String::from_utf8_lossy(&table.stdout)
@@ -148,7 +149,8 @@ fn only_what_changed_is_compiled_again() {
     let included = [with(&[cpu_unit, binding], CPU), with(&[binding], CUDA)];
     assert_eq!(changes(), included);
 
-    // One unit, in its parts, and what is made of it: the binding does not know the namespace, which holds a hash of this file.
+    // One unit is compiled in its parts, joined and linked: the binding does not know the
+    // namespace, which holds a hash of this file.
     clone.append("csrc/relu_cuda.cu", "\n// More words.\n");
     let [cpu, cuda] = changes();
     assert_eq!(cpu, with(&[cpu_unit, binding], CPU));
@@ -219,7 +221,8 @@ assert relu.relu(torch.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
     );
 }
 
-/// Builds with the same id once shared Python modules, and a namespace can be registered only once in a process.
+/// Builds with the same id once shared Python modules, and a namespace can be registered only once
+/// in a process.
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn several_builds_of_a_kernel_live_in_one_process() {
@@ -268,7 +271,8 @@ fn a_rebuild_gives_the_same_bytes() {
     }
 }
 
-/// A build.nix that does not know what the files include would leave a header out, and another be found in its place.
+/// A build.nix that does not know what the files include would leave a header out, and another be
+/// found in its place.
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn a_stale_build_nix_says_what_to_run() {

@@ -1,4 +1,5 @@
-//! The reader of fatbins that tests judge libraries by (tests/common/fatbin.rs), on fatbins made by hand.
+//! The reader of fatbins that tests judge libraries by (tests/common/fatbin.rs), on fatbins made by
+//! hand.
 
 mod common;
 

@@ -1,5 +1,6 @@
-//! Kernel flakes for real, in every form that there is: with and without build.nix, by path and by git, on the machine's
-//! Nix. `make test` fetches what they need; a bare `cargo test` leaves them out.
+//! Kernel flakes for real, in every form that there is: with and without build.nix, by path and by
+//! git, on the machine's Nix. `make test` fetches what they need; a bare `cargo test` leaves them
+//! out.
 
 mod common;
 
@@ -198,7 +199,8 @@ const EXTENSION: [(&str, &str); 2] = [
     ),
 ];
 
-/// Builds and loads an extension in a variant's shell with what it has, then runs another line of shell script.
+/// Builds and loads an extension with the programs of a variant's shell, then runs another line of
+/// shell script.
 fn work_in_shell(clone: &Clone, variant: &str, line: &str) {
     for (name, content) in EXTENSION {
         std::fs::write(clone.relu().join(name), content).expect("write");
@@ -233,7 +235,7 @@ exit 7"
     assert!(words.contains(&line), "{words}");
 }
 
-/// What Nix itself opens, under each of its names, in a folder with a .venv already.
+/// Opens a shell with Nix itself, under each of its names, in a folder that has a .venv already.
 fn open_with_nix(clone: &Clone, variant: &str, release: &str) {
     for attribute in [format!(".#devShells.{variant}"), format!(".#{variant}")] {
         let arguments = ["develop", &attribute, "--no-use-registries", "--command"];

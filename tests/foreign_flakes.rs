@@ -1,5 +1,6 @@
-//! Kernels whose flake.nix and flake.lock were written for another builder, without a network: their lock pins a nixpkgs
-//! that this builder has no use for. `scripts/test.sh` runs this file with two versions of Nix.
+//! Kernels whose flake.nix and flake.lock were written for another builder, without a network:
+//! their lock pins a nixpkgs that this builder has no use for. `scripts/test.sh` runs this file
+//! with two versions of Nix.
 
 mod common;
 
@@ -31,7 +32,8 @@ fn locked(repo: &str, inputs: Value) -> Value {
     })
 }
 
-/// The lock of a flake with these inputs. `nixpkgs` is the builder's input of that name: a node, or what it follows.
+/// The lock of a flake with these inputs. `nixpkgs` is the builder's input of that name: a node, or
+/// what it follows.
 fn lock(root: Value, nixpkgs: Value) -> String {
     let inputs = json!({ "flake-utils": "flake-utils", "nixpkgs": nixpkgs });
     let lock = json!({
@@ -103,7 +105,7 @@ fn a_lock_that_pins_nixpkgs_builds_without_a_network() {
     offline(edited.path(), &["build", "--no-link", &attribute]);
     offline(edited.path(), &["flake", "check", "--no-build"]);
 
-    // Nothing was edited.
+    // The flake is not edited.
     let unmodified = kernel(&clone, &input(OTHER), OUTPUTS, &lock);
     let instead = ["--override-input", "kernel-builder", &ours];
     let build = [&["build", "--no-link", &attribute], &instead[..]].concat();

@@ -1,5 +1,6 @@
-//! Real builds of kernels that are no torch extensions, loaded with the real client: Python alone, and tvm-ffi. `make
-//! test` prepares what they need and runs them; a bare `cargo test` leaves them out.
+//! Real builds of kernels that are no torch extensions, loaded with the real client: Python alone,
+//! and tvm-ffi. `make test` prepares what they need and runs them; a bare `cargo test` leaves them
+//! out.
 
 mod common;
 
@@ -31,7 +32,7 @@ impl Example {
         self
     }
 
-    /// Names of what was built, sorted.
+    /// The names of the built variants, sorted.
     fn built(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.dir.path().join("build")).expect("build/");
         let name = |entry: std::io::Result<std::fs::DirEntry>| entry.expect("an entry").file_name();
@@ -42,7 +43,8 @@ impl Example {
         names
     }
 
-    /// The Python that has torch and the client, with more packages in front, in the kernel's folder.
+    /// The Python that has torch and the client, with more packages in front, in the kernel's
+    /// folder.
     fn python(&self, packages: Option<&Path>) -> Command {
         let mut command = python();
         command.current_dir(self.dir.path());
@@ -94,7 +96,8 @@ assert torch.equal(cpu.silu_and_mul(x), cuda.silu_and_mul(x))
     run(example.python(None).args(["-c", check]));
 }
 
-/// A kernel that is compiled for some backends has Python alone for others: without a module that is not there.
+/// A kernel that is compiled for some backends has Python alone for others: without a module that
+/// is not there.
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn a_backend_without_sections_gets_python_alone() {
@@ -120,8 +123,8 @@ for name, backend in {'torch-npu': 'cann', 'torch-xpu': 'xpu'}.items():
     run(example.python(None).args(["-c", check]));
 }
 
-/// The library is built with the oldest tvm-ffi that it may meet, and its ABI is kept since: it loads with that release
-/// and with the newest.
+/// The library is built with the oldest tvm-ffi that it may meet, and its ABI is kept since: it
+/// loads with that release and with the newest.
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn a_tvm_ffi_kernel_builds_and_loads_with_old_and_new_tvm_ffi() {
@@ -139,7 +142,7 @@ fn a_tvm_ffi_kernel_builds_and_loads_with_old_and_new_tvm_ffi() {
     let symbols = run(Command::new("nm").arg("--dynamic").arg(library(&cpu)));
     assert!(!String::from_utf8_lossy(&symbols.stdout).contains("PyInit"));
 
-    // Nothing of the machine, and of libraries no more than a process without torch has.
+    // The library names no path of the machine, and no library that a process without torch lacks.
     for name in names {
         let libraries = needed(&example.dir.path().join("build").join(name));
         assert!(

@@ -1,5 +1,6 @@
-//! Libraries of headers that build.toml names in `depends`: CUTLASS from the package index, and archives that a
-//! `[dependencies.*]` describes. Real builds; tests/loopback_index.py serves the archives.
+//! Libraries of headers that build.toml names in `depends`: CUTLASS from the package index, and
+//! archives that a `[dependencies.*]` describes. Real builds; tests/loopback_index.py serves the
+//! archives.
 
 mod common;
 
@@ -113,7 +114,8 @@ fn call(library: &Path, function: &str) -> i32 {
     output.trim().parse().expect("a number")
 }
 
-/// From an index and by URL, both of which `fetch --to` carries to a machine without a network. metadata.json tells.
+/// From an index and by URL, both of which `fetch --to` carries to a machine without a network.
+/// metadata.json tells.
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn archives_of_headers_are_fetched_and_searched() {
@@ -173,7 +175,8 @@ fn an_archive_of_another_content_is_refused() {
     assert!(words(&output).contains(WHEEL), "{}", words(&output));
 }
 
-/// A unit of one section sees the CUTLASS that it names. NB: the smallest headers; products are for `make full-test`.
+/// A unit of one section sees the CUTLASS that it names. NB: the smallest headers; products are for
+/// `make full-test`.
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn cutlass_is_found_by_its_word() {
@@ -213,8 +216,8 @@ cuda-capabilities = ["9.0"]
     assert_eq!(metadata["header-depends"], expected);
 }
 
-/// Products with CUTLASS for the tensor cores of sm_80 and sm_90a, compiled by nvcc and by clang. A GPU says whether they
-/// are right: tests/fixtures/cutlass/run.py.
+/// Products with CUTLASS for the tensor cores of sm_80 and sm_90a, compiled by nvcc and by clang. A
+/// GPU says whether they are right: tests/fixtures/cutlass/run.py.
 #[test]
 #[ignore = "builds with Nix for minutes: run by `make full-test`"]
 fn products_with_every_cutlass_build() {

@@ -1,5 +1,5 @@
-//! The lines that the plan goes by: src/scan/includes.rs and the awk of nix/kernel/includes.sh must make the same digests of
-//! them, or a build would refuse a file that nobody has changed.
+//! The lines that the plan goes by: src/scan/includes.rs and the awk of nix/kernel/includes.sh must
+//! make the same digests of them, or a build would refuse a file that nobody has changed.
 
 mod common;
 
@@ -47,8 +47,8 @@ const NASTY: &[&[u8]] = &[
     b"#include <=>\n#include \"a=b\"\n#include \"$&\\n\"\n",
 ];
 
-/// Runs nix/kernel/includes.sh on files with digests that were recorded. It sees links to them, with names that awk could take
-/// for assignments.
+/// Runs nix/kernel/includes.sh on files with digests that were recorded. It sees links to them,
+/// with names that awk could take for assignments.
 fn check(recorded: &[(PathBuf, String)]) -> Output {
     // The script writes to a folder beside that of the files.
     let work = tempfile::tempdir().expect("a temporary folder");
@@ -96,8 +96,8 @@ fn assert_digests_agree(files: &[PathBuf]) {
     }
 }
 
-/// The files below a folder that may be sources or headers. Those with a zero byte are left out: no unit may reach one
-/// (`Search::binary`).
+/// The files below a folder that may be sources or headers. Those with a zero byte are left out: no
+/// unit may reach one (`Search::binary`).
 fn sources(folder: &Path) -> Vec<PathBuf> {
     const EXTENSIONS: [&str; 15] = [
         "c", "cc", "cpp", "cu", "cuh", "cxx", "h", "hip", "hpp", "hxx", "inc", "inl", "ipp",

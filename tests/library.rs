@@ -1,5 +1,5 @@
-//! The Nix library as flakes use it: what a kernel's flake offers, which variants it has. Nothing is built here;
-//! tests/flake.rs does that.
+//! The Nix library as flakes use it: what a kernel's flake offers, which variants it has. Nothing
+//! is built here; tests/flake.rs does that.
 
 mod common;
 
@@ -17,7 +17,8 @@ fn path(relative: &str) -> String {
     )
 }
 
-/// Of genFlakeOutputs for examples/relu, with more arguments: an expression over `outputs`.
+/// The value of an expression over `outputs`: those of genFlakeOutputs for examples/relu, with more
+/// arguments.
 fn outputs(arguments: &str, expression: &str) -> Value {
     nix::evaluate(&format!(
         "let outputs = (import {}).genFlakeOutputs {{ self = throw \"self is looked at\"; path = {}; {arguments} }};
@@ -61,7 +62,8 @@ fn every_exported_function_is_documented_and_tested() {
     }
 }
 
-/// `torchExtension`, `tvmFfiExtension`, `torchNoarch` and `kernel` are what a build.nix calls; those of the examples do.
+/// A build.nix calls `torchExtension`, `tvmFfiExtension`, `torchNoarch` and `kernel`; the examples'
+/// files call all four.
 #[test]
 fn examples_have_every_kind_of_output() {
     let value = outputs(
@@ -149,7 +151,8 @@ fn the_older_name_makes_the_same_outputs() {
     assert_eq!(same, true);
 }
 
-/// Functions name packages as variables, so an unknown one would end the evaluation of the whole flake.
+/// Functions name packages as variables, so an unknown one would end the evaluation of the whole
+/// flake.
 #[test]
 fn a_package_that_nobody_pinned_fails_what_needs_it_and_nothing_else() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -206,7 +209,7 @@ fn a_package_that_nobody_pinned_fails_what_needs_it_and_nothing_else() {
     );
 }
 
-/// A build with another ptxas would differ from what its author tried.
+/// A build with another ptxas would differ from the one that its author tried.
 #[test]
 fn torch_versions_with_the_ptxas_of_another_toolkit_are_refused() {
     let words = nix::error(&format!(
@@ -258,7 +261,7 @@ fn torch_versions_select_variants() {
         ),
         ["torch211-cxx11-cu130-x86_64-linux"]
     );
-    // Of the two C++ ABIs, the one that is asked for; both if none is.
+    // The requested C++ ABI of the two; both if none is requested.
     let old = |more: &str| {
         selected(&format!(
             r#"_: [ {{ torchVersion = "2.6"; cpu = true; {more} systems = [ "x86_64-linux" ]; }} ]"#
@@ -282,7 +285,7 @@ fn torch_versions_select_variants() {
     let all = selected("null");
     assert!(all.len() > 10, "{all:?}");
     assert_eq!(selected("versions: versions"), all);
-    // What matches nothing is a mistake, not an empty build.
+    // A pattern without a match is a mistake, and no empty build.
     for wrong in [r#"[ "torch999-*" ]"#, "versions: [ ]", "\"torch211\""] {
         let failed = nix::evaluate(&format!(
             "(builtins.tryEval (builtins.length

@@ -1,12 +1,14 @@
-"""A package index on this machine that misbehaves on demand: tests/fetch.rs says how. tests/pins.rs uses it, too.
+"""A package index on this machine that misbehaves on demand: tests/fetch.rs says how. tests/pins.rs
+uses it, too.
 
-loopback_index.py DIR serves DIR/files/NAME as /files/NAME (wheels and source distributions also on /simple/PROJECT/,
-Debian packages in /deb/), prints its port, and writes a line of JSON to DIR/log for each request of a file: name, first
-byte, bytes sent.
+loopback_index.py DIR serves DIR/files/NAME as /files/NAME (wheels and source distributions also on
+/simple/PROJECT/, Debian packages in /deb/), prints its port, and writes a line of JSON to DIR/log
+for each request of a file: name, first byte, bytes sent.
 
-DIR/behaviour.json: {"ranges": false, "rate": bytes per second, "faults": {NAME: [FAULT...]}}. Each request of a file
-takes the next fault: "ok"; "stall:N" and "cut:N" send N bytes, then nothing, or the end of the connection at once;
-"wrong" sends other bytes; "status:N" an error; "only:FAULT" is never used up. "hashes": true lists wheels with theirs.
+DIR/behaviour.json: {"ranges": false, "rate": bytes per second, "faults": {NAME: [FAULT...]}}. Each
+request of a file takes the next fault: "ok"; "stall:N" and "cut:N" send N bytes, then nothing, or
+the end of the connection at once; "wrong" sends other bytes; "status:N" an error; "only:FAULT" is
+never used up. "hashes": true lists wheels with theirs.
 """
 
 import hashlib

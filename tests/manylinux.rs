@@ -1,5 +1,6 @@
-//! What manylinux policies promise, on real builds: tests/fixtures/heavy needs much that is newer than its policy. Runs
-//! where tests/end_to_end.rs runs, and is left out of a bare `cargo test` like it.
+//! The promises of manylinux policies, on real builds: tests/fixtures/heavy needs much that is
+//! newer than its policy. Runs where tests/end_to_end.rs runs, and is left out of a bare `cargo
+//! test` like it.
 
 mod common;
 
@@ -47,7 +48,7 @@ impl Heavy {
     }
 }
 
-/// What a library asks of the machine that loads it, as its loader reads it.
+/// The demands of a library on the machine that loads it, as its loader reads them.
 struct Needs {
     /// By library: versions of its symbols.
     versions: BTreeMap<String, BTreeSet<String>>,
@@ -56,7 +57,7 @@ struct Needs {
 }
 
 impl Needs {
-    fn of(library: &Path) -> Self {
+    fn read(library: &Path) -> Self {
         let data = std::fs::read(library).expect("a library");
         let elf = FileHeader64::<Endianness>::parse(&*data).expect("ELF");
         let endian = elf.endian().expect("an order of bytes");
@@ -96,7 +97,7 @@ impl Needs {
         }
     }
 
-    /// Those versions that a policy does not allow.
+    /// The versions that a policy does not allow.
     fn beyond(&self, policy: &BTreeMap<String, String>) -> Vec<String> {
         let numbers = |version: &str| -> Vec<u32> {
             let parts = version.split('.').map(str::parse);
@@ -130,7 +131,7 @@ fn realised(output: &Output) -> PathBuf {
 #[ignore = "builds with Nix: run by `make test`"]
 fn a_kernel_that_uses_newer_functions_keeps_its_policy_and_works() {
     let heavy = Heavy::new();
-    // Of both C++ ABIs; the tests below run the first.
+    // One for each C++ ABI; the tests below run the first.
     for name in [
         "torch211-cxx11-cpu-x86_64-linux",
         "torch26-cxx98-cpu-x86_64-linux",
@@ -145,13 +146,14 @@ fn a_kernel_that_uses_newer_functions_keeps_its_policy_and_works() {
             .find(|path| path.extension().is_some_and(|extension| extension == "so"))
             .expect("a library");
 
-        let needs = Needs::of(&library);
+        let needs = Needs::read(&library);
         assert_eq!(needs.beyond(&policy()), Vec::<String>::new());
         // On systems as old as the policy these are libraries of their own.
         for name in ["libpthread.so.0", "libdl.so.2"] {
             assert!(needs.versions.contains_key(name), "{:?}", needs.versions);
         }
-        // Without a version a symbol could come from anywhere: from torch, which exports parts of its own libstdc++.
+        // Without a version a symbol could come from anywhere: from torch, which exports parts of
+        // its own libstdc++.
         for symbol in &needs.unversioned {
             assert!(
                 !["_ZNSt", "_ZNKSt", "_ZSt", "_ZNSs", "_ZNKSs"]
@@ -181,7 +183,8 @@ fn a_kernel_that_uses_newer_functions_keeps_its_policy_and_works() {
     );
 }
 
-/// The remedy is complete: everything of libstdc++ that is newer than the policy can be had at once.
+/// The remedy is complete: everything of libstdc++ that is newer than the policy can be had at
+/// once.
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn all_that_the_policy_lacks_of_libstdcxx_links_statically() {
@@ -197,7 +200,7 @@ fn all_that_the_policy_lacks_of_libstdcxx_links_statically() {
     }
     flags += " ]";
     let library = realised(&heavy.link("library", &["--arg", "flags", &flags])).join("linked.so");
-    let needs = Needs::of(&library);
+    let needs = Needs::read(&library);
     assert_eq!(needs.beyond(&policy()), Vec::<String>::new());
     for name in &names {
         assert!(!needs.unversioned.contains(name), "{name}");
@@ -222,7 +225,8 @@ fn a_library_that_cannot_keep_its_policy_is_refused_with_a_list() {
     }
 }
 
-/// A shared library may have undefined symbols, so that a linker does not mind a forgotten source file.
+/// A shared library may have undefined symbols, so that a linker does not mind a forgotten source
+/// file.
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn a_source_that_is_missing_is_noticed_when_the_library_is_linked() {
@@ -232,7 +236,7 @@ fn a_source_that_is_missing_is_noticed_when_the_library_is_linked() {
     let boundary = "src = [\"boundary.cpp\", \"boundary.h\"]";
     assert!(text.contains(boundary));
     std::fs::write(&manifest, text.replace(boundary, "src = [\"other.cpp\"]")).expect("written");
-    // What torch gives is no mistake, whatever it is called with.
+    // A symbol of torch is no mistake, whatever its arguments.
     let other = "#include <ATen/ATen.h>\nat::Tensor mine(at::Tensor, int);\n\
                  at::Tensor theirs(at::Tensor x) { return at::relu(mine(x, 1)); }\n";
     std::fs::write(heavy.path().join("other.cpp"), other).expect("written");

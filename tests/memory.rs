@@ -1,5 +1,6 @@
-//! A build whose units together need more memory than there is: each waits until it fits, and what was compiled before the
-//! build was killed is not compiled again. Needs a control group with a limit, which takes root.
+//! A build whose units together need more memory than there is: each waits until it fits, and what
+//! was compiled before the build was killed is not compiled again. Needs a control group with a
+//! limit, which takes root.
 
 mod common;
 
@@ -84,7 +85,8 @@ impl Drop for Group {
     }
 }
 
-/// A kernel of units that take 1.5 GB and about a second of CPU each: string literals that the compiler drops again.
+/// A kernel of units that take 1.5 GB and about a second of CPU each: string literals that the
+/// compiler drops again.
 fn kernel(dir: &Path) {
     let doubled = (1..12).fold(String::new(), |mut text, n| {
         let m = n - 1;

@@ -1,5 +1,5 @@
-//! OpenMP in real builds: a kernel runs in the threads of torch's own runtime. Runs where tests/end_to_end.rs runs, and is
-//! left out of a bare `cargo test` like it.
+//! OpenMP in real builds: a kernel runs in the threads of torch's own runtime. Runs where
+//! tests/end_to_end.rs runs, and is left out of a bare `cargo test` like it.
 
 mod common;
 
@@ -51,7 +51,7 @@ fn the_openmp_of_the_oldest_and_the_newest_torch_is_found() {
     }
 }
 
-/// Nothing that torch brings has these functions, so that the library could not be loaded.
+/// No library of torch has these functions, so the kernel's library could not be loaded.
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn what_torchs_openmp_lacks_is_refused_at_the_link() {

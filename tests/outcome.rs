@@ -1,4 +1,5 @@
-//! Exit 0 means that what was asked for is there: every command on kernels of which little or nothing can be built here.
+//! Exit 0 means that the requested result is there: every command on kernels with few or no
+//! variants that can be built here.
 
 mod common;
 
@@ -51,7 +52,8 @@ src = ["csrc/host.cpp"]
     Sample::new(build_toml, &[("csrc/host.cpp", "")])
 }
 
-/// Runs the program on a kernel, without a network; Nix has no other machines but those of `builders`.
+/// Runs the program on a kernel, without a network; Nix has no other machines but those of
+/// `builders`.
 fn on(sample: &Sample, arguments: &str, builders: &str) -> Output {
     store();
     let cache = tempfile::tempdir().expect("a temporary folder");
@@ -68,7 +70,7 @@ fn on(sample: &Sample, arguments: &str, builders: &str) -> Output {
         .expect("start the program")
 }
 
-/// Runs commands and compares how each ends and what it says; `!` before words is for what it must not say.
+/// Runs commands and compares their exit codes and words; `!` precedes words that must be absent.
 fn all_end(sample: &Sample, expected: &[(&str, i32, &[&str])]) {
     for (arguments, code, says) in expected {
         let output = on(sample, arguments, "");
@@ -156,7 +158,7 @@ fn a_kernel_for_amd_gpus_alone_is_built_or_refused_in_words() {
                 3,
                 &[unpinned, "!fetching"],
             ),
-            // A glob stands for what there is.
+            // A glob selects among the variants that exist.
             (
                 "build --offline --variant torch28-*",
                 3,
@@ -172,7 +174,7 @@ fn a_kernel_for_amd_gpus_alone_is_built_or_refused_in_words() {
             ),
         ],
     );
-    // Its flake has the same variant in what it builds by default, and never an empty folder.
+    // Its flake builds the same variant by default, and never an empty folder.
     let outputs = |more: &str| {
         format!(
             "((import {}/lib).genFlakeOutputs {{ self = {{ }}; path = {}; {more} }}).packages.x86_64-linux",
@@ -296,7 +298,7 @@ fn what_another_system_builds_is_refused_before_anything_is_fetched() {
     assert_eq!(output.status.code(), Some(3));
 }
 
-/// What only another system builds is named, and so is what was asked for in vain.
+/// Variants that only another system builds are named, and so are requested ones that do not exist.
 #[test]
 #[ignore = "needs the Nix store: run by `make test`"]
 fn a_kernel_for_another_system_is_refused() {
@@ -370,7 +372,8 @@ src = ["csrc/gpu.metal"]
 
 const GPU: &str = "torch211-cxx11-cu130-x86_64-linux";
 
-/// What older builders accept: the library has each source once, for the GPUs of all sections (the link compares).
+/// A manifest that older builders accept: the library has each source once, for the GPUs of all
+/// sections (the link compares).
 const ACCEPTED: &str = r#"[general]
 name = "sample"
 version = 1
@@ -435,7 +438,8 @@ fn what_older_builders_accept_is_built() {
     );
 }
 
-/// Of a failure, what the compiler says is enough; what makes compilations slow is said once, before they start.
+/// A failure shows the compiler's words alone; a note on slow compilations comes once, before they
+/// start.
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn a_failed_compilation_shows_the_compilers_words_alone() {

@@ -1,5 +1,6 @@
-//! `pin` and `verify-pins` on a copy of this repository's data, against an index on this machine that holds made-up
-//! wheels (tests/loopback_index.py). Real pip, real Nix; nothing of a network but in the one test that is ignored.
+//! `pin` and `verify-pins` on a copy of this repository's data, against an index on this machine
+//! that holds made-up wheels (tests/loopback_index.py). Pip and Nix are real; only the ignored test
+//! uses a network.
 
 mod common;
 
@@ -48,7 +49,8 @@ impl Index {
         index
     }
 
-    /// Wheels with CUDA for Linux, one without for macOS. Those with CUDA require something, and have CMake code.
+    /// Wheels with CUDA for Linux, one without for macOS. Those with CUDA require something, and
+    /// have CMake code.
     fn write_torch(&self, requirement: &str, cmake: &str) {
         for (platform, cuda) in [
             ("manylinux_2_28_x86_64", true),
@@ -120,7 +122,7 @@ impl Index {
                     &[(&header, project), ("nvidia/cu13/lib/a.so", project)],
                 );
             }
-            // Not what the toolkit pins.
+            // The toolkit does not pin this version.
             self.write_wheel(
                 &format!("{name}-13.10.0-py3-none-manylinux_2_17_x86_64.whl"),
                 &[],
@@ -155,7 +157,7 @@ impl Index {
         String::from_utf8(output.stdout).expect("UTF-8")
     }
 
-    /// Pins the release, for tests of what comes later.
+    /// An index whose release is pinned already, for tests of later commands.
     fn pinned() -> Self {
         let index = Self::new();
         index.printed(&["pin", "--torch", "9.9.0", "--write"], 0);
@@ -233,7 +235,7 @@ fn an_older_torch_release_is_one_command_too() {
     assert!(words.contains("does not say with which release"), "{words}");
 }
 
-/// Extras, markers, and what a requirement requires in turn, as pip installs them.
+/// Extras, markers and indirect requirements are resolved as pip installs them.
 #[test]
 fn a_whole_torch_is_what_its_wheel_requires() {
     let index = Index::new();
@@ -287,7 +289,8 @@ fn a_whole_torch_is_what_its_wheel_requires() {
     );
 }
 
-/// A hash that is replaced without a word is how a broken mirror, or worse, gets into everybody's builds.
+/// A hash that is replaced without a word is how a broken mirror, or worse, gets into everybody's
+/// builds.
 #[test]
 fn a_changed_hash_is_refused() {
     let index = Index::pinned();
@@ -376,7 +379,8 @@ fn an_index_that_does_not_answer_is_not_a_verdict() {
     assert_eq!(output.status.code(), Some(3));
 }
 
-/// Every pin of the registry profile, on the machine's own indexes; then with one of them corrupted.
+/// Every pin of the registry profile, on the machine's own indexes; then with one of them
+/// corrupted.
 #[test]
 #[ignore = "asks the machine's package indexes about every pin"]
 fn the_pins_of_the_registry_profile_are_good() {

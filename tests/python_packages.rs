@@ -1,5 +1,6 @@
-//! `pin-python`, and `fetch` of what it pinned, with an index on this machine (tests/loopback_index.py) whose wheels are
-//! made up for the test. Real pip, real Nix with a store of the test's own; nothing of a network.
+//! `pin-python`, and `fetch` of the pinned packages, with an index on this machine
+//! (tests/loopback_index.py) whose wheels are made up for the test. Pip is real, and so is Nix,
+//! with a store of the test's own; no network is used.
 
 mod common;
 
@@ -127,7 +128,8 @@ impl Index {
         program.output().expect("run")
     }
 
-    /// Pins packages and returns what the file then holds: names and versions, and what was asked for.
+    /// Pins packages and returns the content of the file: names with versions, and the requested
+    /// packages.
     fn pin(&self, names: &[&str]) -> (Vec<String>, Value) {
         let output = self.run("pin-python", names);
         assert_eq!(output.status.code(), Some(0), "{}", words(&output));
@@ -162,7 +164,7 @@ fn pip_chooses_what_fits_this_python_and_what_every_kernel_has() {
         assert!(!text.contains(absent), "{text}");
     }
 
-    // What is pinned stays as it is when a package is added, and follows the index when none is.
+    // Pinned packages stay as they are when another is added, and follow the index when none is.
     index.wheel("helper", "2.0", &[]);
     let (pinned, requested) = index.pin(&["Py_Other"]);
     assert_eq!(

@@ -1,12 +1,12 @@
-//! The Nix files of this repository: each parses, for Nix too, and is formatted. `FORMAT_NIX=1 cargo test --test
-//! repository` formats them.
+//! The Nix files of this repository: each parses, for Nix too, and is formatted. `FORMAT_NIX=1
+//! cargo test --test repository` formats them.
 
 use std::process::Command;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use walkdir::{DirEntry, WalkDir};
 
-/// Every .nix file, relative to the repository, less what builds leave behind.
+/// Every .nix file, relative to the repository, without the files of builds.
 fn nix_files() -> Vec<Utf8PathBuf> {
     let own = |entry: &DirEntry| {
         let name = entry.file_name().to_string_lossy();
@@ -71,7 +71,8 @@ fn nix_files_parse() {
     assert!(output.status.success(), "{why}");
 }
 
-/// metadata.json says which builder made it; the Nix side must not say another version than the program.
+/// metadata.json says which builder made it; the Nix side must not say another version than the
+/// program.
 #[test]
 fn the_library_has_the_version_of_the_program() {
     let version = kernel_builder::library::text("nix/version.nix").expect("part of the library");

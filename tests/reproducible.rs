@@ -1,5 +1,5 @@
-//! `verify-reproducible` on real builds: a good one, and drivers that leave in an object what they must not. Runs where
-//! tests/end_to_end.rs runs, and is left out of a bare `cargo test` like it.
+//! `verify-reproducible` on real builds: a good one, and drivers that leave in an object what they
+//! must not. Runs where tests/end_to_end.rs runs, and is left out of a bare `cargo test` like it.
 
 mod common;
 #[path = "../benches/builds/synthetic.rs"]
@@ -100,7 +100,7 @@ fn the_same_bytes_twice() {
     assert!(!kernel.path().join("build.nix").exists());
 }
 
-/// What a part makes is a folder.
+/// A part's result is a folder.
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn parts_of_a_unit_are_built_twice_too() {
@@ -114,7 +114,8 @@ fn parts_of_a_unit_are_built_twice_too() {
     synthetic::write(&kernel, one, "parts");
     let mut program = verify_reproducible(&kernel);
     let text = printed(program.args(["--variant", "torch211-cxx11-cu130-x86_64-linux"]));
-    // Four architectures, the host with the first, what joins them; the binding, the library and the package.
+    // Four parts, the first with host code, and their join; the binding, the library and the
+    // package.
     assert!(text.contains("8 steps of 1 variant: built twice"), "{text}");
 }
 
@@ -139,7 +140,7 @@ fn the_first_section_that_differs_is_named() {
     assert!(Path::new(second.trim()).exists(), "{second}");
 }
 
-/// What a link throws away again, Nix does not see in a package.
+/// Nix does not see in a package the sections that the link throws away.
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn a_path_of_the_store_in_an_object_is_found() {

@@ -1,5 +1,6 @@
-//! CUDA units that are compiled for each architecture apart, built for real: their objects are those of the compiler's own
-//! run for all architectures, and parts that do not fit together are not used. What is split is tested in src/plan/split.rs.
+//! CUDA units that are compiled for each architecture apart, built for real: their objects are
+//! those of the compiler's own run for all architectures, and parts that do not fit together are
+//! not used. What is split is tested in src/plan/split.rs.
 
 mod common;
 
@@ -28,7 +29,7 @@ const UNITS: [(&str, &str); 7] = [
     ("some", ""),
 ];
 
-/// What derivations.nix of the fixture gives.
+/// The value of the fixture's derivations.nix.
 #[derive(Deserialize)]
 struct Derivations {
     objects: Vec<Object>,
@@ -121,8 +122,8 @@ fn a_build_says_which_units_it_compiled_whole() {
     assert_eq!(notes.next(), None, "{words}");
 }
 
-/// A new architecture compiles itself, and what joins the parts. With nvcc, a new last one compiles host code as well, and
-/// what was the last apart from it, if the unit looks at architectures.
+/// A new architecture adds one part, and joins the unit again. With nvcc, a new last one also
+/// compiles host code, and the former last one again, if the unit looks at architectures.
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn a_new_architecture_is_compiled_alone() {
@@ -189,7 +190,8 @@ fn nix_store(arguments: &[&str]) -> Command {
     command
 }
 
-/// Compilers and linkers drop device code without a word: a link that does not find what was asked for fails.
+/// Compilers and linkers drop device code without a word: a link that does not find what was asked
+/// for fails.
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn a_library_without_the_device_code_that_was_asked_for_is_an_error() {
@@ -216,7 +218,7 @@ fn realise(derivation: &str) -> PathBuf {
     on_disk(&output)
 }
 
-/// An object without what no linker or loader reads, such as names of temporary files.
+/// An object without the sections that no linker or loader reads, such as names of temporary files.
 fn stripped(object: &Path) -> Vec<u8> {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let target = dir.path().join("stripped.o");

@@ -43,7 +43,7 @@ impl Built {
         serde_json::from_str(&self.run("plan", &["--json"])).expect("JSON")
     }
 
-    /// What is to be built, as `name: reason`.
+    /// The steps to build, as `name: reason`.
     fn reasons(&self) -> Vec<String> {
         let plan = self.plan();
         let steps = plan["steps"].as_array().expect("steps");
@@ -159,7 +159,8 @@ fn add_section(kernel: &Path, name: &str, sources: impl Iterator<Item = String>)
     std::fs::write(&path, format!("{text}\n{section}")).expect("write");
 }
 
-/// So many objects are one input of each library that they are linked into, and linked all the same.
+/// So many objects are one input of each library that they are linked into, and linked all the
+/// same.
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn many_objects_are_one_input_of_their_library() {
@@ -231,7 +232,7 @@ fn short_units_are_built_together_and_fail_apart() {
     // How long each takes is known from now on.
     built.run("build", &[]);
 
-    // A nix-store that writes down what it was asked for.
+    // A nix-store that logs its arguments.
     let bin = tempfile::tempdir().expect("a temporary folder");
     let (log, shim) = (bin.path().join("log"), bin.path().join("nix-store"));
     let real = which::which("nix-store").expect("Nix");
@@ -301,7 +302,7 @@ fn device_code_with_headers_of_torch_gets_a_hint() {
         let names = hinted.map(|step| step["name"].as_str().expect("a name").to_owned());
         names.collect::<BTreeSet<_>>()
     };
-    // The binding includes torch, which is what it is for.
+    // A binding may include torch: that is its task.
     assert_eq!(hinted(), BTreeSet::new());
     clone.append("csrc/relu_cuda.cu", "\n#include <ATen/core/Tensor.h>\n");
     // Each of its parts has the hint.

@@ -1,5 +1,6 @@
-//! The kernel of the 2025 tutorial, as printed: an old build.toml, a binding that registers operators under a fixed name and
-//! writes no Python module. Runs where tests/end_to_end.rs runs, and is left out of a bare `cargo test` like it.
+//! The kernel of the 2025 tutorial, as printed: an old build.toml, a binding that registers
+//! operators under a fixed name and writes no Python module. Runs where tests/end_to_end.rs runs,
+//! and is left out of a bare `cargo test` like it.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! Variants of examples/relu with each CUDA toolkit, and of the oldest and the newest torch, built for real.
+//! Variants of examples/relu with each CUDA toolkit, and of the oldest and the newest torch, built
+//! for real.
 
 mod common;
 
@@ -20,7 +21,7 @@ const VARIANTS: [&str; 8] = [
     "torch215-cxx11-cpu-x86_64-linux",
 ];
 
-/// What is in the fatbins of a library is what metadata.json says that it was compiled for.
+/// The architectures in the fatbins of a library are those of its metadata.json.
 #[test]
 #[ignore = "downloads five toolkits and builds for minutes: run by `make full-test`"]
 fn toolkits_compile_for_the_architectures_that_were_asked() {

@@ -1,6 +1,7 @@
-//! The way of the system that this one is compatible with: a CMake project for each variant, configured and built whole.
-//! Same compilers, headers and flags: they are read from our derivations. What it would do besides (strip, check, copy
-//! Python files, enter a sandbox) is left out.
+//! The way of the system that this one is compatible with: a CMake project for each variant,
+//! configured and built whole. Same compilers, headers and flags: they are read from our
+//! derivations. What it would do besides (strip, check, copy Python files, enter a sandbox) is left
+//! out.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -45,7 +46,8 @@ fn quoted(words: &[String]) -> String {
 }
 
 impl Project {
-    /// Writes the project of a variant whose steps `kernel-builder graph --json` printed, into a folder.
+    /// Writes the project of a variant whose steps `kernel-builder graph --json` printed, into a
+    /// folder.
     pub fn write(nix: &Nix, kernel: &Path, graph: &Value, folder: &Path) -> Self {
         let steps = graph["steps"].as_array().expect("steps");
         let of = |kind: &str| {
@@ -60,7 +62,7 @@ impl Project {
         let all = nix
             .derivations(std::slice::from_ref(package))
             .expect("derivations");
-        // What joins the parts of a unit has the flags of the whole.
+        // The step that joins the parts of a unit has the flags of the whole unit.
         let units = [of("unit"), of("join")].concat();
         let units = units.iter().map(|path| &all[path]);
         let whole = units.filter(|unit| word(unit, "part") == "whole");
@@ -124,7 +126,7 @@ impl Project {
         run(&mut configure, |_| false)
     }
 
-    /// Builds what was configured, with Ninja alone.
+    /// Builds the configured project with Ninja alone.
     pub fn build(&self, jobs: usize) -> Run {
         let mut ninja = in_store(&tool("ninja"));
         ninja
@@ -162,7 +164,8 @@ fn lists(units: &[&Derivation], library: &Derivation, kernel: &Path, own: &Path)
         };
         let mut include: Vec<String> = include.iter().map(absolute).collect();
         include.push(own.join("generated").display().to_string());
-        // The other system puts the commit here, so that nothing compiled for one is of use for the next.
+        // The other system puts the commit here, so that nothing compiled for one is of use for the
+        // next.
         let define = "-DTORCH_EXTENSION_NAME=kernel";
         let sources: Vec<String> = units
             .iter()

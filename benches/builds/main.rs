@@ -1,13 +1,13 @@
-//! How long builds take beside a CMake project for each variant: `make bench`. Prints tables for docs/benchmarks.md, asserts
-//! nothing.
+//! How long builds take beside a CMake project for each variant: `make bench`. Prints tables for
+//! docs/benchmarks.md, asserts nothing.
 //!
-//! `BENCH=relu,60,60-cuda,400` chooses kernels: examples/relu (C++ and CUDA), a generated one of so many C++ units, or one
-//! for CUDA with ten of them in CUDA.
-//! `BENCH_VARIANTS=8` is the number of variants of the generated; with 0, only one is built from nothing, beside Ninja.
-//! `BENCH_UNITS=heavy` makes each unit take some 2 s, not 0.3 s; a number is how often a unit has what takes the time
-//! (synthetic.rs), for a faster machine.
-//! `BENCH_ROUNDS=3` builds one variant from nothing so many times, and makes each change so many times for us and once for
-//! CMake, which takes minutes where we take seconds: the row is our median.
+//! `BENCH=relu,60,60-cuda,400` chooses kernels: examples/relu (C++ and CUDA), a generated one of so
+//! many C++ units, or one for CUDA with ten of them in CUDA. `BENCH_VARIANTS=8` is the number of
+//! variants of the generated; with 0, only one is built from nothing, beside Ninja.
+//! `BENCH_UNITS=heavy` makes each unit take some 2 s, not 0.3 s; a number is how often a unit has
+//! what takes the time (synthetic.rs), for a faster machine. `BENCH_ROUNDS=3` builds one variant
+//! from nothing so many times, and makes each change so many times for us and once for CMake, which
+//! takes minutes where we take seconds: the row is our median.
 
 mod cmake;
 mod measure;
@@ -26,7 +26,8 @@ use synthetic::{ARCHS, LIGHT, Synthetic};
 /// Instances in a unit that takes 2 s.
 const HEAVY: usize = 100;
 
-/// Variants for the CPU: torch 2.7 to 2.15. The first is the one that is there when only one is built.
+/// Variants for the CPU: torch 2.7 to 2.15. The first is the one that is there when only one is
+/// built.
 const CPU: [&str; 9] = [
     "211-cxx11-cpu",
     "212-cxx11-cpu",
@@ -39,8 +40,8 @@ const CPU: [&str; 9] = [
     "27-cxx11-cpu",
 ];
 
-/// Variants for CUDA: those whose torch the ordinary package index has. The first four are of one toolkit, the first eight of
-/// four.
+/// Variants for CUDA: those whose torch the ordinary package index has. The first four are of one
+/// toolkit, the first eight of four.
 const CUDA: [&str; 9] = [
     "211-cxx11-cu130",
     "212-cxx11-cu130",
@@ -100,7 +101,7 @@ fn main() {
     }
 }
 
-/// What no run before had in its files.
+/// A text that no run before had in its files.
 fn salt() -> String {
     let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     format!("run {} {:?}", std::process::id(), time.unwrap_or_default())
@@ -202,7 +203,7 @@ struct Bench {
     nix: Nix,
     jobs: usize,
     rounds: usize,
-    /// What CMake takes for all variants from nothing: that way, nothing is left of the commit before.
+    /// The run in which CMake builds all variants in empty folders, as for a new commit.
     fresh: Run,
     projects: Vec<Project>,
 }
@@ -276,7 +277,8 @@ impl Bench {
         })
     }
 
-    /// The CMake projects of the variants, as build.toml says now. Those that did not change are not touched.
+    /// The CMake projects of the variants, as build.toml says now. Those that did not change are
+    /// not touched.
     fn project(&self, at: usize) -> Project {
         let folder = self.root.with_extension(format!("cmake-{at}"));
         Project::write(
@@ -287,13 +289,15 @@ impl Bench {
         )
     }
 
-    /// What Nix costs: one variant from nothing, and the same with Ninja alone at the same time, so that what else the machine
-    /// does slows both. Each has half of the cores, and then the other half, since halves differ too.
+    /// The cost of Nix: one variant from nothing, and the same with Ninja alone at the same time,
+    /// so that other work of the machine slows both. Each has half of the cores, and then the other
+    /// half, since halves differ too.
     fn beside_ninja(&mut self, salted: impl Fn(&Bench)) {
         let jobs = self.jobs / 2;
         assert!(jobs > 0, "it takes two cores");
         let halves = [0, jobs].map(|first| format!("{first}-{}", first + jobs - 1));
-        // NB: written before what it will build changes, since that looks at the derivations, which are to be new for us.
+        // NB: the project is written before its sources change: writing it reads the derivations,
+        // which must be new for us.
         let project = self.project(0);
         let mut all = Vec::new();
         for _ in 0..self.rounds {
@@ -336,7 +340,7 @@ impl Bench {
         println!("|---|---|---|---|---|---|---|---|---|---|---|");
     }
 
-    /// All variants from nothing, and what changes none of them.
+    /// Measures all variants from nothing, and changes that concern none of them.
     fn all(&mut self, count: usize) {
         let ours = self.ours(count);
         self.projects = (0..count).map(|at| self.project(at)).collect();
@@ -357,7 +361,7 @@ impl Bench {
         self.compare(what, count, |root| touch(&root.join(file)));
     }
 
-    /// What a change takes; CMake builds all from nothing, or in the folders of the build before.
+    /// Measures a change; CMake builds in empty folders, or in the folders of the build before.
     fn compare(&mut self, what: &str, count: usize, change: impl Fn(&Path)) {
         let again = |bench: &mut Bench| {
             change(&bench.root);
@@ -375,7 +379,7 @@ impl Bench {
         runs[runs.len() / 2]
     }
 
-    /// What it takes CMake in the folders of the build before.
+    /// The run of CMake in the folders of the build before.
     fn again(&mut self, count: usize) -> Run {
         self.projects = (0..count).map(|at| self.project(at)).collect();
         let again = |project: &Project| project.again(self.jobs);
@@ -385,7 +389,7 @@ impl Bench {
             .fold(Run::default(), Run::then)
     }
 
-    /// What CMake takes for all variants from nothing.
+    /// The run of CMake for all variants in empty folders.
     fn all_fresh(&self) -> Run {
         let fresh = |project: &Project| project.fresh(self.jobs);
         self.projects
@@ -402,7 +406,7 @@ impl Bench {
             let file = bench.root.join("build.toml");
             let text = std::fs::read_to_string(&file).expect("a file");
             if text.contains(&after) {
-                // Of the round before: all of them are new again.
+                // The files of the round before change back, so that all of them are new again.
                 replace(&file, &after, &before);
                 touch(&bench.root.join(shared));
                 bench.ours(count);

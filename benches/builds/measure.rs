@@ -1,4 +1,4 @@
-//! What builds are measured by.
+//! Measures a build: time, memory and compilations.
 
 #[path = "../watch.rs"]
 mod watch;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use watch::watch;
 
-/// What a run took.
+/// The time, the memory and the compilations of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Run {
     pub seconds: f64,
@@ -28,7 +28,8 @@ impl Run {
     }
 }
 
-/// Runs a program that must succeed; `is_unit` says which lines of its output tell of a compilation.
+/// Runs a program that must succeed; `is_unit` says which lines of its output tell of a
+/// compilation.
 pub fn run(command: &mut Command, is_unit: impl Fn(&str) -> bool) -> Run {
     let watched = watch(command);
     let text = [watched.output.stdout, watched.output.stderr].concat();
@@ -40,7 +41,7 @@ pub fn run(command: &mut Command, is_unit: impl Fn(&str) -> bool) -> Run {
     }
 }
 
-/// Keeps this thread, and what it starts from now on, to some cores: `0-3`.
+/// Keeps this thread and the programs that it starts from now on to some cores, such as `0-3`.
 pub fn pin(cores: &str) {
     let thread = std::fs::read_link("/proc/thread-self").expect("/proc/thread-self");
     let mut taskset = Command::new("taskset");

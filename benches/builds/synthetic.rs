@@ -1,12 +1,13 @@
-//! Kernels that are generated: units that include nothing of torch, with a binding that does. C++ for the CPU, or C++ and CUDA.
-//! The same arguments give the same files.
+//! Kernels that are generated: units that include nothing of torch, with a binding that does. C++
+//! for the CPU, or C++ and CUDA. The same arguments give the same files.
 
 use std::path::Path;
 
 /// Units that include the same group header.
 const PER_GROUP: usize = 10;
 
-/// Instances of a template of two loops that make a C++ unit take about 0.3 s of CPU; 100 take 2 s (g++ 12 at -O3).
+/// Instances of a template of two loops that make a C++ unit take about 0.3 s of CPU; 100 take 2 s
+/// (g++ 12 at -O3).
 pub const LIGHT: usize = 8;
 
 /// CUDA architectures of a kernel with CUDA units.
@@ -18,12 +19,12 @@ pub struct Synthetic {
     pub units: usize,
     /// How many of the units are CUDA. If any is, the kernel is for CUDA, else for the CPU.
     pub cuda: usize,
-    /// Of the template in each unit.
+    /// The number of instances of the template in each unit.
     pub instances: usize,
 }
 
-/// Writes a kernel. Each unit includes a header of all, one of its group of ten, and one of its own. `salt` stands in every
-/// file: objects of another salt are of no use.
+/// Writes a kernel. Each unit includes a header of all, one of its group of ten, and one of its
+/// own. `salt` stands in every file: objects of another salt are of no use.
 pub fn write(root: &Path, kernel: Synthetic, salt: &str) {
     let Synthetic {
         units,

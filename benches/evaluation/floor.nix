@@ -1,8 +1,9 @@
-# The least that Nix must do for as many derivations as a kernel has: bare ones with the same number of inputs, the same
-# inputs among each other, and texts of the same length. For benches/evaluation/main.rs.
+# The least that Nix must do for as many derivations as a kernel has: bare ones with the same number
+# of inputs, the same inputs among each other, and texts of the same length. For
+# benches/evaluation/main.rs.
 {
-  # A file of JSON: `derivations` as a list of [ <bytes> <numbers of derivations> <numbers of sources> ], `sources` as their
-  # bytes, and `roots` as numbers of derivations.
+  # A file of JSON: `derivations` as a list of [ <bytes> <numbers of derivations> <numbers of
+  # sources> ], `sources` as their bytes, and `roots` as numbers of derivations.
   sizes,
 }:
 let

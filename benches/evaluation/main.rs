@@ -1,9 +1,12 @@
-//! How long `plan` of all variants of a large kernel takes: `cargo bench --bench evaluation`. Prints figures, asserts none.
+//! How long `plan` of all variants of a large kernel takes: `cargo bench --bench evaluation`.
+//! Prints figures, asserts none.
 //!
-//! Beside it stands the floor: as many bare derivations with inputs and texts of the same sizes, written by the same Nix
-//! (floor.nix). Every round measures each once, in a store of its own that is empty at first.
-//! `BENCH_SHAPES=58-cuda,2816-hip` chooses kernels, `BENCH_ROUNDS=3` the number of rounds; what is printed are medians, with
-//! the shortest and the longest. How many times the floor something takes is said of processor time. The Nix of the PATH is measured, and that of target/nix-2.26 (scripts/newer-nix.sh).
+//! Beside it stands the floor: as many bare derivations with inputs and texts of the same sizes,
+//! written by the same Nix (floor.nix). Every round measures each once, in a store of its own that
+//! is empty at first. `BENCH_SHAPES=58-cuda,2816-hip` chooses kernels, `BENCH_ROUNDS=3` the number
+//! of rounds; what is printed are medians, with the shortest and the longest. How many times the
+//! floor something takes is said of processor time. The Nix of the PATH is measured, and that of
+//! target/nix-2.26 (scripts/newer-nix.sh).
 
 mod shapes;
 #[path = "../watch.rs"]
@@ -188,8 +191,8 @@ impl Bench {
         figures(&mut command)
     }
 
-    /// Plans once: sets the names of the variants, and writes the sizes of all derivations to a file for floor.nix. Returns
-    /// the file and the number of steps.
+    /// Plans once: sets the names of the variants, and writes the sizes of all derivations to a
+    /// file for floor.nix. Returns the file and the number of steps.
     fn learn(&mut self) -> (PathBuf, usize) {
         self.empty();
         let mut command = self.program();

@@ -1,5 +1,5 @@
-//! The kernels whose evaluation is measured: generated files of the size and shape of two large kernels. The same arguments
-//! give the same files. Nothing of them is compiled.
+//! The kernels whose evaluation is measured: generated files of the size and shape of two large
+//! kernels. The same arguments give the same files. Nothing of them is compiled.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -14,7 +14,8 @@ pub struct Shape {
     pub backend: &'static str,
     pub extension: &'static str,
     pub units: usize,
-    /// Whether each unit includes headers of torch, so that no torch release shares it with another.
+    /// Whether each unit includes headers of torch, so that no torch release shares it with
+    /// another.
     pub torch: bool,
     /// Lines of build.toml's section of these units.
     pub section: &'static str,
@@ -22,7 +23,8 @@ pub struct Shape {
     pub variants: &'static str,
 }
 
-/// CUDA units with torch headers, as in attention kernels: few sources, many variants, many architectures.
+/// CUDA units with torch headers, as in attention kernels: few sources, many variants, many
+/// architectures.
 pub const CUDA: Shape = Shape {
     name: "58-cuda",
     backend: "cuda",
@@ -33,7 +35,8 @@ pub const CUDA: Shape = Shape {
     variants: "torch*-linux",
 };
 
-/// HIP units without torch headers, as in generated instances of templates: many sources, which torch releases share.
+/// HIP units without torch headers, as in generated instances of templates: many sources, which
+/// torch releases share.
 pub const HIP: Shape = Shape {
     name: "2816-hip",
     backend: "rocm",

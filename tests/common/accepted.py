@@ -1,4 +1,5 @@
-"""The variants that the kernels client accepts, in its order: accepted.py "NAME ..." MACHINE... -> JSON lists."""
+"""The variants that the kernels client accepts, in its order: accepted.py "NAME ..." MACHINE... ->
+JSON lists."""
 
 import json
 import sys

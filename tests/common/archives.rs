@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 use zip::CompressionMethod;
 use zip::write::SimpleFileOptions;
 
-/// A wheel of some members. It is not compressed: compressed bytes differ between releases of a compressor, and snapshots
-/// hold hashes.
+/// A wheel of some members. It is not compressed: compressed bytes differ between releases of a
+/// compressor, and snapshots hold hashes.
 pub fn wheel<Name: AsRef<str>, Content: AsRef<[u8]>>(members: &[(Name, Content)]) -> Vec<u8> {
     let mut wheel = zip::ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);

@@ -1,5 +1,6 @@
-//! The variants that a machine loads, best first: the rules of the PyPI client (kernels 0.17.2, `kernels.variants`) written
-//! once more on names alone. tests/client.rs compares them with the client itself.
+//! The variants that a machine loads, best first: the rules of the PyPI client (kernels 0.17.2,
+//! `kernels.variants`) written once more on names alone. tests/client.rs compares them with the
+//! client itself.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,5 @@
-//! A copy of this repository in which a test may change files, and Nix as a user has it, for tests that build for real.
+//! A copy of this repository in which a test may change files, and Nix as a user has it, for tests
+//! that build for real.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

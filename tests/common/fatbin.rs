@@ -1,8 +1,9 @@
-//! The GPU architectures that an object or a library holds code for, read from its fatbins. The program itself reads them in
-//! nix/kernel/archs.sh when it links; this is a second reader to judge it by.
+//! The GPU architectures that an object or a library holds code for, read from its fatbins. The
+//! program itself reads them in nix/kernel/archs.sh when it links; this is a second reader to judge
+//! it by.
 //!
-//! NVIDIA documents no layout. This one is that of nvcc 13.0 and of libnvfatbin 12.6 and 12.8 (for clang), found by
-//! compiling for known architectures; all numbers are little-endian:
+//! NVIDIA documents no layout. This one is that of nvcc 13.0 and of libnvfatbin 12.6 and 12.8 (for
+//! clang), found by compiling for known architectures; all numbers are little-endian:
 //!
 //! | container | at | | image | at |
 //! |---|---|---|---|---|
@@ -39,8 +40,8 @@ pub enum FatbinError {
     Kind { kind: u16, at: usize },
 }
 
-/// The architectures of an object or a library, in order; empty if it has no device code. `ptx` says that there is
-/// PTX beside the machine code.
+/// The architectures of an object or a library, in order; empty if it has no device code. `ptx`
+/// says that there is PTX beside the machine code.
 ///
 /// # Errors
 /// `FatbinError` for a file that is no ELF file, or has fatbins of another layout.

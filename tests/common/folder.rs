@@ -6,7 +6,8 @@ use std::process::Command;
 /// The root of this repository.
 pub const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 
-/// A temporary folder that is removed in the end, even if it holds a Nix store, whose files are read-only.
+/// A temporary folder that is removed in the end, even if it holds a Nix store, whose files are
+/// read-only.
 pub struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -92,7 +93,7 @@ pub fn fixture(name: &str) -> Folder {
     folder
 }
 
-/// A copy of a kernel in examples/, without what was built of it.
+/// A copy of a kernel in examples/, without its builds.
 pub fn example(name: &str) -> Folder {
     let folder = Folder::new();
     let from = Path::new(REPOSITORY).join("examples").join(name);

@@ -1,4 +1,5 @@
-//! A kernel in a folder of its own, for tests that start where a user does: at a build.toml and the files it names.
+//! A kernel in a folder of its own, for tests that start where a user does: at a build.toml and the
+//! files it names.
 
 use camino::Utf8Path;
 use kernel_builder::kernel::{Kernel, SectionBackend, Target};
@@ -12,7 +13,8 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Writes build.toml, the Python package and the binding of a kernel named `sample`, and more files.
+    /// Writes build.toml, the Python package and the binding of a kernel named `sample`, and more
+    /// files.
     pub fn new(build_toml: &str, files: &[(&str, &str)]) -> Self {
         let sample = Self {
             folder: Folder::new(),

@@ -1,5 +1,5 @@
-//! The code that test files share: scratch folders, the program and other programs, an index on this machine, and second
-//! readers to judge builds by. No test is in here.
+//! The code that test files share: scratch folders, the program and other programs, an index on
+//! this machine, and second readers to judge builds by. No test is in here.
 #![expect(dead_code, reason = "each test file uses a part of it")]
 
 pub mod archives;

@@ -1,4 +1,5 @@
-//! Nix, to judge what this program writes. Never the machine's own store: each call has an empty one.
+//! Evaluates with Nix the files that this program writes. Each call has an empty store, never the
+//! machine's own.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};

@@ -1,4 +1,5 @@
-//! Programs that tests run: the one under test, a Python with torch and the client, and others that must succeed.
+//! Programs that tests run: the one under test, a Python with torch and the client, and others that
+//! must succeed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,5 +1,5 @@
-//! A world for one run of the program: a scratch folder, an index on this machine, and an environment. Pip and apt in it
-//! know no other index.
+//! A world for one run of the program: a scratch folder, an index on this machine, and an
+//! environment. Pip and apt in it know no other index.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -90,7 +90,8 @@ impl World {
         file_sha256(&self.path("files").join(file))
     }
 
-    /// Writes a library in `library/` that has the pins of this repository's rows, all of them empty, and some of its files.
+    /// Writes a library in `library/` that has the pins of this repository's rows, all of them
+    /// empty, and some of its files.
     pub fn write_library(&mut self, files: &[&str]) {
         for name in files {
             let source = Path::new(REPOSITORY).join("nix").join(name);

@@ -1,6 +1,6 @@
 //! Edits of the good file, each of which makes one mistake.
 
-/// Name of the case and of its snapshot, text in the good file, what replaces it.
+/// The name of the case and of its snapshot, a text in the good file, and its replacement.
 pub type Case = (&'static str, &'static str, &'static str);
 
 const HEADER: &str = "[kernel.relu]\n";

@@ -1,4 +1,4 @@
-"""What the kernels client makes of each build.toml under a folder, as JSON.
+"""Prints how the kernels client reads each build.toml under a folder, as JSON.
 
 Folder by folder, the kernels that each backend depends on, or the error.
 

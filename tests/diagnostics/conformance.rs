@@ -1,5 +1,6 @@
-//! Edition 5 and v4 as the `kernels` client reads them: what is accepted here is accepted there and means the same.
-//! `make test` prepares the client (`KERNEL_BUILDER_TEST_VENV`) and runs this; a bare `cargo test` leaves it out.
+//! Edition 5 and v4 as the `kernels` client reads them: what is accepted here is accepted there and
+//! means the same. `make test` prepares the client (`KERNEL_BUILDER_TEST_VENV`) and runs this; a
+//! bare `cargo test` leaves it out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -159,8 +160,8 @@ fn the_client_agrees() {
     assert_eq!(stricter, known.copied().collect());
 }
 
-/// All that the client shows of a file: its backends, and the kernels that each depends on. Name, version and bounds
-/// are read by it as well, so that a wrong one is an error, but cannot be seen.
+/// All that the client shows of a file: its backends, and the kernels that each depends on. Name,
+/// version and bounds are read by it as well, so that a wrong one is an error, but cannot be seen.
 fn same(name: &str, kernel: &Kernel, client: &Value) {
     let depends = |backend: &Backend| {
         let words = |dependency: &KernelDependency| match &dependency.pin {

@@ -51,7 +51,7 @@ pub fn edited_old((name, file, from, to): OldCase) -> String {
     file.replacen(from, to, 1)
 }
 
-/// Without what is said of every file of an old format.
+/// The problems of a file, without the one that every file of an old format has.
 fn own(problems: &Problems) -> Problems {
     let mut own = Problems::new(problems.name(), problems.text());
     let general = [code::OLD_EDITION, code::ASSUMED];
@@ -163,7 +163,7 @@ fn an_empty_file() {
     insta::assert_snapshot!("empty-file", problems.render(RenderOptions::default()));
 }
 
-/// Columns count characters, and what could steer a terminal is not passed on.
+/// Columns count characters, and characters that could steer a terminal are not passed on.
 #[test]
 fn odd_characters() {
     let odd = RELU.replace(

@@ -1,4 +1,4 @@
-//! What users see when their build.toml is wrong, and what a kernel looks like when it is right.
+//! The messages that users see when their build.toml is wrong, and the kernel when it is right.
 
 mod cases;
 #[path = "../common/mod.rs"]

@@ -1,6 +1,7 @@
 //! Files of the formats before edition 5, and edits that each make one mistake.
 
-/// Name of the case and of its snapshot, the file without mistakes, text in it, what replaces it.
+/// The name of the case and of its snapshot, the file without mistakes, a text in it, and its
+/// replacement.
 pub type OldCase = (&'static str, &'static str, &'static str, &'static str);
 
 /// The format of spring 2025.

@@ -127,7 +127,7 @@ kernel.relu.src = ["""csrc/relu.cu"""]
     insta::assert_debug_snapshot!("unusual-layout", kernel(&Fixture::new(), text));
 }
 
-/// How each file is read, what is warned of, and the kernel that it gives.
+/// The edition of each file, its warnings, and its kernel.
 #[test]
 fn every_edition() {
     let fixture = Fixture::new();

@@ -1,4 +1,5 @@
-//! Downloads that stall, break, lie or are refused: which file is kept, which is asked for again, and what is said.
+//! Downloads that stall, break, lie or are refused: which file is kept, which is asked for again,
+//! and what is said.
 
 use std::process::Command;
 
@@ -17,7 +18,7 @@ fn every_source_gives_what_is_pinned_once() {
     for name in [ALPHA, GAMMA, DELTA] {
         assert_eq!(sent[name], SIZE as u64, "{name}");
     }
-    // Of a wheel of which only headers are wanted, its directory and these.
+    // Only the directory of the wheel and its wanted headers come.
     assert!(sent[BETA] < SIZE as u64 / 4, "{sent:?}");
     assert_eq!(report["downloaded"], sent.values().sum::<u64>());
 
@@ -26,8 +27,8 @@ fn every_source_gives_what_is_pinned_once() {
     assert_eq!(index.sent(), sent, "what is in the store is not downloaded");
 }
 
-/// A server that makes its `.tar.gz` anew: the hash of all of it but the first folder is pinned, as GNU tar unpacks it. Links
-/// and what may be executed count; another content is refused.
+/// A server that makes its `.tar.gz` anew: the hash of all of it but the first folder is pinned, as
+/// GNU tar unpacks it. Links and what may be executed count; another content is refused.
 #[test]
 fn a_tarball_is_known_by_the_hash_of_its_tree() {
     let index = Index::new();
@@ -146,7 +147,7 @@ fn a_source_that_gives_up_is_named_with_what_it_said() {
             "files/gamma-1.0.tar: nothing came for 1 s",
         ],
     );
-    // Nothing else waits for it, and nothing is lost.
+    // The other downloads do not wait for it, and none is lost.
     index.behave(&json!({}));
     let sent = index.sent();
     let report = index.succeed(&[]);

@@ -20,7 +20,8 @@ pub const BETA: &str = "beta-1.0-py3-none-any.whl";
 pub const GAMMA: &str = "gamma-1.0.tar";
 pub const DELTA: &str = "delta_1.0_all.deb";
 
-/// The size of each file: large enough to be cut in the middle, and for several blocks of a wheel that is read in parts.
+/// The size of each file: large enough to be cut in the middle, and for several blocks of a wheel
+/// that is read in parts.
 pub const SIZE: usize = 3_000_000;
 
 const HEADERS: [(&str, &str); 3] = [

@@ -1,5 +1,6 @@
-//! `fetch` against an index on this machine that stalls, cuts, lies and refuses (tests/loopback_index.py), with pins made up
-//! for the test. Pip, apt and Nix are real, with a store of the test's own; no network is used.
+//! `fetch` against an index on this machine that stalls, cuts, lies and refuses
+//! (tests/loopback_index.py), with pins made up for the test. Pip, apt and Nix are real, with a
+//! store of the test's own; no network is used.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,4 +1,5 @@
-//! Several runs of `fetch`: killed ones, two at the same time, and one that carries files to another machine.
+//! Several runs of `fetch`: killed ones, two at the same time, and one that carries files to
+//! another machine.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -47,7 +48,7 @@ fn a_killed_fetch_goes_on_and_downloads_no_finished_file_again() {
     assert!(kills > 3, "it was killed {kills} times only");
     let report = index.succeed(&[]);
     assert_eq!(report["present"], 4, "{report}");
-    // What was on its way when a run was killed is all that is sent twice.
+    // Only bytes that were on their way when a run was killed are sent twice.
     let sent = index.sent();
     let on_the_way = 2_000_000 + kills * 300_000;
     assert!(

@@ -7,8 +7,8 @@ use kernel_builder::version::Version;
 
 use crate::{bounds, built, table, torch, torch_release};
 
-/// The client finds a variant by its name alone, so a name that is one character off is never loaded. The names on the
-/// right are those of published kernels.
+/// The client finds a variant by its name alone, so a name that is one character off is never
+/// loaded. The names on the right are those of published kernels.
 #[test]
 fn variants_have_the_names_that_the_client_looks_for() {
     let names = [
@@ -53,7 +53,8 @@ fn variants_have_the_names_that_the_client_looks_for() {
     assert_eq!(built(&matrix), names.map(|(_, name)| name));
 }
 
-/// Up to torch 2.6, its wheels had the C++ ABI of GCC 4: the client loads what says so, and nothing else.
+/// Up to torch 2.6, its wheels had the C++ ABI of GCC 4: the client loads what says so, and nothing
+/// else.
 #[test]
 fn names_have_the_abi_of_their_row() {
     let names = |stable: bool| {
@@ -85,7 +86,7 @@ fn names_have_the_abi_of_their_row() {
         "torch26-cxx11-cpu-x86_64-linux",
     ];
     assert_eq!(names(false), abis);
-    // Of both, the stable ABI's library is built with one.
+    // A library of the stable ABI is built with one of the two C++ ABIs.
     assert_eq!(names(true), ["torch-stable-abi26-cpu-x86_64-linux"]);
 }
 
@@ -125,7 +126,8 @@ fn stable_abi_variants_are_named_after_the_abi() {
     assert_eq!(built(&matrix), rows.map(|(_, name)| name));
 }
 
-/// The newest torch of each compute and system serves a stable ABI; another compute's torch may be newer or older.
+/// The newest torch of each compute and system serves a stable ABI; another compute's torch may be
+/// newer or older.
 #[test]
 fn the_stable_abi_is_built_once_per_compute_and_system() {
     let mut kernel = cpu_and_cuda();
@@ -157,7 +159,7 @@ fn the_stable_abi_is_built_once_per_compute_and_system() {
     );
 }
 
-/// Of two variants with one name, Nix would silently build one.
+/// Nix would silently build one of two variants with the same name.
 #[test]
 fn names_in_the_table_of_this_program_are_unique() {
     let mut stable = all_backends();
@@ -174,7 +176,8 @@ fn names_in_the_table_of_this_program_are_unique() {
     }
 }
 
-/// A backend without a section is Python alone, beside compiled ones. The client looks for `torch-npu`, not `torch-cann`.
+/// A backend without a section is Python alone, beside compiled ones. The client looks for
+/// `torch-npu`, not `torch-cann`.
 #[test]
 fn backends_without_sections_are_noarch() {
     let mut kernel = cpu_and_cuda();
@@ -195,7 +198,7 @@ fn backends_without_sections_are_noarch() {
     );
 }
 
-/// Of two profiles that build a variant, the one that needs nothing but package indexes does.
+/// The profile of the package indexes builds a variant that both profiles could build.
 #[test]
 fn the_registry_is_preferred() {
     let row = |profile: &str, torch: &str| {
@@ -252,7 +255,7 @@ fn where_nothing_is_bundled_the_best_of_each_backend_is() {
     // With its CUDA variants, all is well.
     let cuda = bundled(&kernel);
     assert!(cuda.iter().all(|name| name.contains("-cu13")), "{cuda:?}");
-    // Of older releases: what any index serves is better than what vendors serve.
+    // The registry's rows win among older releases: any index serves their files.
     torch(&mut kernel).bounds = bounds("", "2.10");
     // Nobody has pinned ROCm 6.3 and 6.4.
     assert_eq!(bundled(&kernel), ["torch210-cxx11-cu128-x86_64-linux"]);
@@ -269,7 +272,7 @@ fn where_nothing_is_bundled_the_best_of_each_backend_is() {
     assert_eq!(bundled(&kernel), ["torch211-cxx11-rocm71-x86_64-linux"]);
 }
 
-/// Names, globs, and what is said of those that match nothing.
+/// Names and globs, and the messages for those without a match.
 #[test]
 fn variants_are_selected_by_name_and_by_glob() {
     let mut kernel = cpu_and_cuda();
@@ -315,7 +318,8 @@ fn variants_are_selected_by_name_and_by_glob() {
     insta::assert_snapshot!("unknown", words.join("\n\n"));
 }
 
-/// `13.0` that became `13` on the way, or was compared as text with `9.9`, once dropped variants without a word.
+/// `13.0` that became `13` on the way, or was compared as text with `9.9`, once dropped variants
+/// without a word.
 #[test]
 fn bounds_include_both_ends() {
     let rows = [

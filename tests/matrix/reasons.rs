@@ -50,8 +50,8 @@ fn what_cannot_be_built_yet_has_its_reason() {
     insta::assert_snapshot!("not-yet", matrix.reasons().join("\n"));
 }
 
-/// Compilers make OpenMP code for different runtimes, and a process has but one: the others would ignore pragmas, or bring
-/// threads of their own.
+/// Compilers make OpenMP code for different runtimes, and a process has but one: the others would
+/// ignore pragmas, or bring threads of their own.
 #[test]
 fn openmp_that_torch_has_no_runtime_for_has_its_reason() {
     let flags = || vec!["-Xcompiler=-fopenmp".to_owned()];
@@ -79,7 +79,7 @@ fn openmp_that_torch_has_no_runtime_for_has_its_reason() {
     };
     let (left_out, built) = reasons(&kernel);
     insta::assert_snapshot!("openmp", left_out);
-    // What g++ and Xcode's clang compile.
+    // g++ and Xcode's clang compile these.
     for variant in [
         "cpu-x86_64-linux",
         "cu130-x86_64-linux",
@@ -88,7 +88,7 @@ fn openmp_that_torch_has_no_runtime_for_has_its_reason() {
         assert!(built.contains(variant), "{variant}: {built}");
     }
 
-    // Of the binding: icpx compiles that of XPU.
+    // icpx compiles the binding of XPU.
     let mut kernel = all_backends();
     torch(&mut kernel).cxx_flags = flags();
     let (left_out, built) = reasons(&kernel);
@@ -118,7 +118,7 @@ fn openmp_that_torch_has_no_runtime_for_has_its_reason() {
     assert_eq!(built, "");
 }
 
-/// One line of what the author may not expect to be missing.
+/// One line names the variants whose absence may surprise the author.
 #[test]
 fn what_is_left_out_is_one_line_without_the_authors_own_bounds() {
     let mut kernel = all_backends();
@@ -138,7 +138,7 @@ fn what_is_left_out_is_one_line_without_the_authors_own_bounds() {
         "{line}"
     );
     assert_eq!(line.matches(" variants: ").count(), 1, "{line}");
-    // A bound that leaves nothing of a backend is not what was meant.
+    // A bound that leaves no variant of a backend is a mistake.
     kernel.sections[0].depends.clear();
     kernel.cuda = bounds("14.0", "");
     let line = left_out(&kernel).expect("a line");
@@ -148,7 +148,8 @@ fn what_is_left_out_is_one_line_without_the_authors_own_bounds() {
     );
 }
 
-/// A library leaves out the rows of the sections that name it and of the profile that has no pins of it, and no others.
+/// A library leaves out the rows of the sections that name it and of the profile that has no pins
+/// of it, and no others.
 #[test]
 fn a_library_without_pins_leaves_out_its_backend_alone() {
     let table = matrix::table();
@@ -198,7 +199,8 @@ fn a_library_of_another_release_is_said() {
     assert_eq!(notes, BTreeSet::from([expected.to_owned()]));
 }
 
-/// What an older clang makes of CUTLASS for sm_90a fails when it runs: its toolkit is left out, with the key to change.
+/// Code of an older clang with CUTLASS for sm_90a fails when it runs: its toolkit is left out, with
+/// the key to change.
 #[test]
 fn cutlass_for_one_architecture_alone_needs_a_newer_clang() {
     let mut kernel = cpu_and_cuda();

@@ -8,8 +8,8 @@ use kernel_builder::plan::id::Identity;
 use super::*;
 use crate::common::archives::{file_sha256, sha256};
 
-/// The build id of the files as they are now, native and Python. Nix computes it in builds (nix/kernel/content.nix); this is
-/// its definition once more.
+/// The build id of the files as they are now, native and Python. Nix computes it in builds
+/// (nix/kernel/content.nix); this is its definition once more.
 pub fn build_id(identity: &Identity, root: &Utf8Path, python: &Python) -> String {
     let python = python.files(root).expect("the package");
     let mut lines = vec![identity.salt.clone()];
@@ -83,8 +83,8 @@ fn rust_and_nix_compute_the_same_id_of_every_kind_of_variant() {
     assert_eq!(ids_of_nix(&plan, &root), ids);
 }
 
-/// create-pyproject (Rust) and a build (Nix) once disagreed on the id, so that ops registered by one were looked up under
-/// the name of the other.
+/// create-pyproject (Rust) and a build (Nix) once disagreed on the id, so that ops registered by
+/// one were looked up under the name of the other.
 #[test]
 fn rust_and_nix_compute_the_same_id() {
     let section = "\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"csrc/a b$.cu\", \"csrc/gpu.h\"]\n";

@@ -84,7 +84,7 @@ fn groups<'a>(variant: &'a VariantPlan, component: &str) -> &'a [UnitGroup] {
     &found.expect("a component").units
 }
 
-/// What nvcc is told to generate for a component, in one piece or in parts.
+/// The `-gencode` flags of a component, in one piece or in parts.
 fn gencode(variant: &VariantPlan, component: &str) -> Vec<String> {
     let group = &groups(variant, component)[0];
     let mut flags = group.flags.clone();
@@ -120,7 +120,8 @@ fn example_plan(example: &str) -> Plan {
     plan(&kernel, &some(&kernel), table()).expect("a plan")
 }
 
-/// Compiled for one backend, Python alone on others: an author's Triton code for GPUs that he has no compiler for.
+/// Compiled for one backend, Python alone on others: an author's Triton code for GPUs that he has
+/// no compiler for.
 #[test]
 fn a_kernel_may_be_compiled_for_some_backends_only() {
     let sample = mixed();
@@ -131,7 +132,7 @@ fn a_kernel_may_be_compiled_for_some_backends_only() {
     let types = plan.noarch.iter().map(|v| v.metadata.backend.r#type);
     assert_eq!(types.collect::<Vec<_>>(), ["cann", "xpu"]);
 
-    // What is compiled for one backend is no part of the builds for others.
+    // Sources of one backend are no part of the builds for others.
     let ids = |plan: &Plan| -> Vec<String> {
         let root = sample.kernel().root;
         let id = |v: &NoarchPlan| build_id(&v.id, &root, &plan.python);
@@ -166,7 +167,7 @@ fn mixed() -> Sample {
     Sample::new(MIXED, &[("csrc/gpu.cu", "")])
 }
 
-/// Nothing says at build time for which GPUs Python will compile, so build.toml may.
+/// No build knows for which GPUs Python will compile, so build.toml may say it.
 #[test]
 fn architectures_of_python_come_from_build_toml() {
     let sample = Sample::new(
@@ -192,7 +193,8 @@ rocm-archs = ["gfx942"]
     );
 }
 
-/// _ops.py of a tvm-ffi kernel imports a package that the client can ask for before it does, so it is listed, once.
+/// _ops.py of a tvm-ffi kernel imports a package that the client can ask for before it does, so it
+/// is listed, once.
 #[test]
 fn tvm_ffi_kernels_depend_on_tvm_ffi() {
     let build_toml = |depends: &str| {
@@ -240,7 +242,8 @@ src = ["csrc/host.cpp"]
     }
 }
 
-/// What is compiled and linked for each backend, in full for the newest toolkit of each, and that no row lacks a plan.
+/// The compile and link steps of each backend, in full for its newest toolkit; every row has a
+/// plan.
 #[test]
 fn every_backend() {
     let fixture = Utf8Path::new(REPOSITORY).join("tests/fixtures/all-backends");
@@ -377,7 +380,8 @@ cuda-capabilities = ["8.0"]
     );
 }
 
-/// A section without any architecture would be compiled for nvcc's default one, which is nobody's GPU.
+/// A section without any architecture would be compiled for nvcc's default one, which is nobody's
+/// GPU.
 #[test]
 fn toolkits_that_compile_nothing_of_a_section_are_left_out() {
     let sample = Sample::new(
@@ -420,7 +424,7 @@ cuda-minver = "13.0"
     let (plan, variant) = only(&sample);
     let names: Vec<_> = variant.components.iter().map(|c| c.name.as_str()).collect();
     assert_eq!(names, ["torch", "now"]);
-    // Nor does what is left out count anywhere else.
+    // A left-out section does not count anywhere else.
     assert_eq!(variant.metadata.backend.archs, ["9.0"]);
     assert!(!variant.id.files.contains(&"csrc/later.cu".to_owned()));
     assert_eq!(
@@ -429,7 +433,8 @@ cuda-minver = "13.0"
     );
 }
 
-/// Nothing is left out of a library without a word: a flag that clang has nothing for costs the variants that need it.
+/// No part of a library is left out without a word: a flag that clang lacks leaves out the variants
+/// that need it.
 #[test]
 fn a_flag_that_clang_has_nothing_for_excludes_its_variants() {
     let sample = Sample::new(

@@ -61,7 +61,7 @@ fn operators_are_the_builds_own_where_that_is_not_certain() {
         rendered
     };
     none(kernel(own, "", ""), 0);
-    // Of a mix, authors look for the build's own.
+    // Authors look for the build's own operators in a mix.
     let mixed = none(kernel(own, fixed, ""), 1);
     let mixed = mixed.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(

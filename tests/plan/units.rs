@@ -1,10 +1,11 @@
-//! What each unit is compiled with: flags, headers, and what of torch and of the namespace it sees.
+//! The inputs of each unit: flags, headers, torch and the namespace.
 
 use std::collections::BTreeSet;
 
 use super::*;
 
-/// The author's flags come last, so that they win, in the order written, and each reaches its own compiler only.
+/// The author's flags come last, so that they win, in the order written, and each reaches its own
+/// compiler only.
 #[test]
 fn flags_go_to_their_compiler_in_order() {
     let sample = Sample::new(
@@ -48,8 +49,8 @@ cuda-flags = ["--use_fast_math", "-Xptxas", "-v"]
     insta::assert_snapshot!("c-flags", mixed[0].flags.join("\n"));
 }
 
-/// The link lets functions of a runtime through for code that was compiled for it alone. Xcode's clang takes the flag in
-/// another form, and omp.h from torch's headers.
+/// The link lets functions of a runtime through for code that was compiled for it alone. Xcode's
+/// clang takes the flag in another form, and omp.h from torch's headers.
 #[test]
 fn openmp_reaches_compilers_and_the_link() {
     let build_toml = |flag: &str| {
@@ -124,7 +125,8 @@ fn reached(plan: &Plan, include: &[&str], source: &str) -> Vec<String> {
     reached
 }
 
-/// Every header that a unit may include has to be in its sandbox, and no other file: each one more compiles it again.
+/// Every header that a unit may include has to be in its sandbox, and no other file: each one more
+/// compiles it again.
 #[test]
 fn units_have_the_headers_that_they_reach() {
     let sample = Sample::new(
@@ -182,7 +184,7 @@ include = ["include"]
     assert!(plan.notes.is_empty(), "{:?}", plan.notes);
     assert!(!variant.id.files.contains(&"csrc/unused.h".to_owned()));
 
-    // What only the preprocessor knows may be any header.
+    // An include of a macro may be any header.
     sample.write("csrc/deep/z.h", "#include CONFIG");
     let (plan, _) = only(&sample);
     let all = reached(&plan, &folders, "csrc/a.cu");
@@ -195,7 +197,7 @@ include = ["include"]
              header changes"
         ]
     );
-    // `.` is a folder like others, less what is left behind there.
+    // `.` is a folder like others, without the files of builds in it.
     sample.write("torch-ext/binding.cpp", "#include CONFIG");
     let (plan, _) = only(&sample);
     let all = reached(&plan, &["include", ".", "csrc"], "torch-ext/binding.cpp");
@@ -213,7 +215,7 @@ include = ["include"]
     ];
     assert_eq!(all, expected);
 
-    // So may what a flag brings.
+    // A file that a flag includes may be any header, too.
     sample.write("torch-ext/binding.cpp", "");
     sample.write("csrc/deep/z.h", "");
     let build_toml = std::fs::read_to_string(sample.kernel().root.join("build.toml"));
@@ -230,7 +232,7 @@ include = ["include"]
     );
 }
 
-/// A link would point at nothing where a unit is compiled, or at the machine.
+/// A link would dangle where a unit is compiled, or point at the machine.
 #[test]
 fn headers_that_are_links_are_refused() {
     let sample = Sample::new(
@@ -249,8 +251,8 @@ fn headers_that_are_links_are_refused() {
     }
 }
 
-/// A unit that reaches nothing of torch is the same for all of its releases: nothing that differs between them may reach
-/// its flags.
+/// A unit that includes no header of torch is the same for all releases: no difference between them
+/// may reach its flags.
 #[test]
 fn units_without_torch_know_nothing_of_its_release() {
     let section = "\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"csrc/gpu.cu\", \"csrc/host.cpp\"]\n\
@@ -263,7 +265,7 @@ fn units_without_torch_know_nothing_of_its_release() {
             ("csrc/maybe.h", ""),
         ],
     );
-    // Of two releases that differ in their C++ standard, for one toolkit.
+    // Two releases for one toolkit differ in their C++ standard.
     let gpu = || {
         let kernel = sample.kernel();
         let matrix = matrix(&kernel, table());
@@ -334,7 +336,8 @@ fn device_code_with_headers_of_torch_or_of_libraries_is_heavy() {
     assert_eq!(heavy, ["cub.cu", "torch.cu"]);
 }
 
-/// Units that know the op namespace compile again with every change of the kernel; the others do not.
+/// Units that know the op namespace compile again with every change of the kernel; the others do
+/// not.
 #[test]
 fn only_units_that_use_the_namespace_know_it() {
     use Namespace::{Compiled, Linked, None};
@@ -369,8 +372,8 @@ fn only_units_that_use_the_namespace_know_it() {
     assert_eq!(namespaces(), [vec![Linked], vec![Linked, Compiled]]);
 }
 
-/// CUDA 12 is compiled by clang, and authors write flags for nvcc.
-/// The C++ ABI is one of a whole library: units without torch have it too, and share objects with no library of the other.
+/// CUDA 12 is compiled by clang, and authors write flags for nvcc. The C++ ABI is one of a whole
+/// library: units without torch have it too, and share objects with no library of the other.
 #[test]
 fn every_cxx_unit_has_the_abi_of_its_torch() {
     let section = "\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"csrc/gpu.cu\", \"csrc/host.cpp\", \"csrc/plain.c\"]\n";

@@ -1,4 +1,5 @@
-//! The JSON Schema of build.toml and the reader agree: on files, on the keys of every table and on their types.
+//! The JSON Schema of build.toml and the reader agree: on files, on the keys of every table and on
+//! their types.
 
 #[path = "../diagnostics/cases.rs"]
 mod cases;
@@ -97,8 +98,8 @@ fn files() -> Vec<(String, String)> {
     files
 }
 
-/// A mistake in the form of a file is one in the schema too. What is more than form (a path that does not exist) only
-/// the reader knows.
+/// A mistake in the form of a file is one in the schema too. What is more than form (a path that
+/// does not exist) only the reader knows.
 #[test]
 fn mistakes_of_form_are_found_by_the_schema() {
     let schema = schema();
@@ -220,7 +221,8 @@ fn tables_have_the_same_keys() {
     }
 }
 
-/// No key takes a boolean, so each must be refused by both; and each must be described, in words of its own.
+/// No key takes a boolean, so each must be refused by both; and each must be described, in words of
+/// its own.
 #[test]
 fn keys_have_the_same_types() {
     let mut keys = 0;

@@ -1,10 +1,11 @@
-//! Just enough of JSON Schema to check build.toml in tests: the keywords that our schema uses, and an error for any
-//! other, so that none is passed over in silence. Not a general validator: those bring fifty crates.
+//! Just enough of JSON Schema to check build.toml in tests: the keywords that our schema uses, and
+//! an error for any other, so that none is passed over in silence. Not a general validator: those
+//! bring fifty crates.
 
 use regex_lite::Regex;
 use serde_json::{Map, Value};
 
-/// Whether `value` is what `schema` allows.
+/// Whether `schema` allows `value`.
 pub fn is_valid(schema: &Value, value: &Value) -> bool {
     let Value::Object(schema) = schema else {
         return schema

@@ -1,4 +1,5 @@
-//! A kernel as the tutorials of 2025 had it, updated with its sources, built and loaded by the real client.
+//! A kernel as the tutorials of 2025 had it, updated with its sources, built and loaded by the real
+//! client.
 
 use std::path::Path;
 use std::process::Command;

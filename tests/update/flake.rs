@@ -39,7 +39,7 @@ fn the_usual_form() {
     insta::assert_snapshot!("usual", new(text).expect("an old call"));
 }
 
-/// Old calls, and what they become. Nothing else of a file changes.
+/// Old calls and their new forms. The rest of a file stays.
 #[test]
 fn other_forms() {
     let call = |call: &str| format!("{{ outputs = {{ self, b, ... }}@inputs: {call}; }}");

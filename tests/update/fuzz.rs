@@ -1,5 +1,6 @@
-//! Mutated files: whatever the text, reading and rewriting it ends, without a panic, in a rewritten file or in located
-//! problems. `make fuzz` runs it for FUZZ_MINUTES; without that variable it is a short run for every day.
+//! Mutated files: whatever the text, reading and rewriting it ends, without a panic, in a rewritten
+//! file or in located problems. `make fuzz` runs it for FUZZ_MINUTES; without that variable it is a
+//! short run for every day.
 
 use std::panic::catch_unwind;
 use std::time::{Duration, Instant};
@@ -84,10 +85,11 @@ fn seeds() -> Vec<String> {
 }
 
 fn mutate(numbers: &mut Numbers, seeds: &[String], corpus_size: usize) -> Vec<u8> {
-    // The corpus comes first in the seeds, and only its files are rewritten: half of the time one of them.
+    // The corpus comes first in the seeds, and only its files are rewritten: half of the time one
+    // of them.
     let some = [seeds.len(), corpus_size][numbers.below(2)];
     let mut bytes = seeds[numbers.below(some)].clone().into_bytes();
-    // One small change leaves many files without an error, which is what is rewritten.
+    // One small change leaves many files without an error, and only such files are rewritten.
     for _ in 0..=[0, 0, 1, 5][numbers.below(4)] {
         let at = numbers.below(bytes.len() + 1);
         let end = (at + numbers.below(24)).min(bytes.len());
@@ -195,7 +197,8 @@ fn mutated_files_for_minutes() {
     );
 }
 
-/// Prints how long files of 1, 2, 4 and 8 times a size take; a reader looks whether the times double as well.
+/// Prints how long files of 1, 2, 4 and 8 times a size take; a reader looks whether the times
+/// double as well.
 #[test]
 #[ignore = "prints times"]
 fn time_by_size() {

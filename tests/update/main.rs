@@ -1,4 +1,5 @@
-//! `update-build`: what it keeps of a file, for each edition, for generated files and for mutated ones.
+//! `update-build`: what it keeps of a file, for each edition, for generated files and for mutated
+//! ones.
 
 mod built;
 #[path = "../diagnostics/cases.rs"]

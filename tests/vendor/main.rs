@@ -1,7 +1,8 @@
-//! The recipes of the vendor profile, from vendors' archives to a built variant. What no package index has is made here:
-//! packages and wheels as vendors pack them, served on this machine, with compilers in them that stand in for theirs
-//! (tests/vendor/stand-ins). All else is real: Nix and its sandbox, the download, the recipes, hipify, torch's headers,
-//! the host compiler. Runs where tests/end_to_end.rs runs, and is left out of a bare `cargo test` like it.
+//! The recipes of the vendor profile, from vendors' archives to a built variant. Archives that no
+//! package index has are made here: packages and wheels as vendors pack them, served on this
+//! machine, with compilers in them that stand in for theirs (tests/vendor/stand-ins). All else is
+//! real: Nix and its sandbox, the download, the recipes, hipify, torch's headers, the host
+//! compiler. Runs where tests/end_to_end.rs runs, and is left out of a bare `cargo test` like it.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -23,7 +24,8 @@ use self::rpm::Member;
 
 const SYSTEM: &str = "x86_64-linux";
 
-/// A copy of the Nix library and of tests/fixtures/all-backends, in which families of pins are replaced.
+/// A copy of the Nix library and of tests/fixtures/all-backends, in which families of pins are
+/// replaced.
 struct Vendor {
     world: World,
 }
@@ -55,7 +57,8 @@ impl Vendor {
         Self { world }
     }
 
-    /// Builds the derivation of a Nix expression, which may use `kernel` (variants by name), `recipes` and `run`.
+    /// Builds the derivation of a Nix expression, which may use `kernel` (variants by name),
+    /// `recipes` and `run`.
     fn build(&self, expression: &str) -> Output {
         let root = self.world.root().display();
         let expression = format!(
@@ -332,7 +335,7 @@ fn archives_that_are_no_packages_are_named() {
     );
 }
 
-/// What nobody has pinned evaluates like all else, and says what is missing when it is built.
+/// A family without pins evaluates like any other, and names the missing files when it is built.
 #[test]
 #[ignore = "needs a Nix store and a package index: `make test`"]
 fn what_is_not_pinned_says_so() {

@@ -1,5 +1,5 @@
-//! RPM packages as vendors make them: a lead, two headers, and files as a cpio archive, compressed. Only as much as an
-//! unpacker reads.
+//! RPM packages as vendors make them: a lead, two headers, and files as a cpio archive, compressed.
+//! Only as much as an unpacker reads.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -50,7 +50,7 @@ impl Member {
 pub fn package(members: &[Member]) -> Vec<u8> {
     let mut payload = Vec::new();
     lzma_rs::xz_compress(&mut &cpio(members)[..], &mut payload).expect("compressed");
-    // The lead: magic, version, type, architecture, name, system, type of signature, nothing.
+    // The lead: magic, version, type, architecture, name, system, type of signature, padding.
     let mut package = vec![0xed, 0xab, 0xee, 0xdb, 3, 0, 0, 0, 0, 1];
     package.resize(96, 0);
     package[76..80].copy_from_slice(&[0, 1, 0, 5]);
