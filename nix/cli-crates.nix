@@ -1,4 +1,5 @@
-# What `kernel-builder fetch --tool` asks: the store path of every crate of a Cargo.lock, by file name.
+# The answer to `kernel-builder fetch --tool`: the store path of every crate of a Cargo.lock, by
+# file name.
 { system, lock }:
 {
   paths = builtins.listToAttrs (

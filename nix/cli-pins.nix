@@ -1,5 +1,5 @@
-# The answer to `kernel-builder fetch`: the store path of every pin of some families (separated by blanks), by store name, and
-# of archives that a build.toml describes (a list, as JSON).
+# The answer to `kernel-builder fetch`: the store path of every pin of some families (separated by
+# blanks), by store name, and of archives that a build.toml describes (a list, as JSON).
 {
   system,
   families ? "",

@@ -1,4 +1,5 @@
-# What the command line evaluates: the kernel in a folder, built on one system as far as its variants leave that open.
+# The file that the command line evaluates: the kernel in a folder, built on one system as far as
+# its variants leave that open.
 {
   root,
   # Its build.nix.

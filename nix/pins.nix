@@ -1,16 +1,17 @@
-# Pins (nix/pins/<system>/<family>.json) as store paths. `kernel-builder fetch` puts the files in place; what has an URL,
-# Nix can download itself.
+# Pins (nix/pins/<system>/<family>.json) as store paths. `kernel-builder fetch` puts the files in
+# place; what has an URL, Nix can download itself.
 {
   system,
-  # What to run where one is missing.
+  # The words that tell a user what to run where a pin is missing.
   cure ? "run `kernel-builder fetch` in the kernel's folder",
 }:
 let
-  # Store names allow fewer characters than file names of packages. src/pins/mod.rs has the same rule.
+  # Store names allow fewer characters than file names of packages. src/pins/mod.rs has the same
+  # rule.
   storeName = builtins.replaceStrings [ "%3a" "~" "%" "!" ] [ "_" "-" "_" "_" ];
 
-  # A missing pin has no recipe. Nix then names the builder that it cannot run, so the builder says what to do: one line,
-  # with no need of any program, sandbox or network.
+  # A missing pin has no recipe. Nix then names the builder that it cannot run, so the builder says
+  # what to do: one line, with no need of any program, sandbox or network.
   fixed =
     mode: name: hash:
     derivation {
@@ -20,7 +21,8 @@ let
       outputHashMode = mode;
       builder = "builtin:missing pin ${name}: ${cure}";
     };
-  # What Nix's own fetchurl.nix makes; the path in the store is the same as `fixed` gives.
+  # The derivation that Nix's own fetchurl.nix makes; the path in the store is the same as `fixed`
+  # gives.
   byUrl =
     name: hash: url:
     derivation {
@@ -52,8 +54,8 @@ let
       fixed "flat" name pin.sha256;
   # Some members of one or more archives, as a tree.
   tree = pin: fixed "recursive" pin.name pin.sha256;
-  # Stands for the pins of a family that nobody has pinned yet: what needs it evaluates, and fails with the reason when
-  # it is built.
+  # Stands for the pins of a family that nobody has pinned yet: what needs it evaluates, and fails
+  # with the reason when it is built.
   unpinned =
     name: why:
     derivation {

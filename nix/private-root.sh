@@ -1,6 +1,7 @@
-# Runs a script where /bin/sh exists and is ours: programs that use system() (nvcc does) need one, and a sandbox may
-# have none. A private user and mount namespace holds the same root with that one file more.
-# Started by run.sh as `bash private-root.sh <run.sh> <script>` with PATH set to the tools.
+# Runs a script where /bin/sh exists and is ours: programs that use system() (nvcc does) need one,
+# and a sandbox may have none. A private user and mount namespace holds the same root with that one
+# file more. Started by run.sh as `bash private-root.sh <run.sh> <script>` with PATH set to the
+# tools.
 root=$NIX_BUILD_TOP/.root
 mkdir -p "$root"
 mount -t tmpfs -o mode=755 none "$root"
@@ -13,7 +14,7 @@ for entry in /*; do
         mount --rbind "$entry" "$root$entry"
     fi
 done
-# NB: nvcc names what is local to a file after a hash of where the file lies.
+# NB: nvcc names the local symbols of a file after a hash of where the file lies.
 mkdir -p "$root/build"
 [ "$NIX_BUILD_TOP" = /build ] || mount --rbind "$NIX_BUILD_TOP" "$root/build"
 export NIX_BUILD_TOP=/build TMPDIR=/build TEMP=/build TMP=/build TEMPDIR=/build

@@ -1,4 +1,5 @@
-# A script -> $out/bin/<name>, with a shebang and with values for each @key@ in it: what `nix run` starts.
+# A script -> $out/bin/<name>, with a shebang and with values for each @key@ in it: what `nix run`
+# starts.
 { run, seed }:
 {
   name,

@@ -1,12 +1,13 @@
-# The recipes of one system that builds (recipes.nix has those of all). Lazy: a toolchain that no variant names costs nothing, and one that many name is
-# evaluated once.
+# The recipes of one system that builds (recipes.nix has those of all). Lazy: a toolchain that no
+# variant names costs nothing, and one that many name is evaluated once.
 { system }:
 let
   pins = import ./pins.nix { inherit system; };
+  linux = (import ./linux.nix).${system};
   seed = import ./seed.nix { inherit pins system; };
   runs = import ./run.nix { inherit seed system; };
   run = { name, ... }@attrs: runs attrs { inherit name; };
-  manylinux = import ./toolchains/manylinux.nix { inherit run; };
+  manylinux = import ./toolchains/manylinux.nix { inherit linux run; };
 
   hostRecipe =
     name:
@@ -16,8 +17,8 @@ let
       ./toolchains/gcc-toolset.nix
     else
       ./toolchains/host.nix;
-  # What a function makes of each family of pins, by its name.
-  ofFamilies =
+  # The value that a function gives for each family of pins, by its name.
+  forFamilies =
     make: builtins.mapAttrs (name: _: make name) (builtins.listToAttrs (map named pins.families));
   named = name: {
     inherit name;
@@ -26,9 +27,14 @@ let
   hostOf =
     name:
     import (hostRecipe name) {
-      inherit name pins run;
+      inherit
+        linux
+        name
+        pins
+        run
+        ;
     };
-  hosts = ofFamilies hostOf;
+  hosts = forFamilies hostOf;
   # Some hosts have no pins.
   hostTools = name: hosts.${name} or (hostOf name);
   # A recipe by host and family.
@@ -37,8 +43,10 @@ let
     let
       on =
         host:
-        ofFamilies (name: import recipe ({ inherit name pins run; } // { host = hostTools host; } // more));
-      known = ofFamilies on;
+        forFamilies (
+          name: import recipe ({ inherit name pins run; } // { host = hostTools host; } // more)
+        );
+      known = forFamilies on;
     in
     host: name: (known.${host} or (on host)).${name};
   recipes = {
@@ -48,12 +56,22 @@ let
     rocm = byHost ./toolchains/rocm.nix { };
     oneapi = byHost ./toolchains/oneapi.nix { };
     torch = byHost ./toolchains/torch.nix { interpreter = null; };
-    # Of wheels that have to be unpacked by Python.
-    torchBy = ofFamilies (name: byHost ./toolchains/torch.nix { interpreter = interpreters.${name}; });
+    # Torch from wheels that Python has to unpack, by that Python.
+    torchBy = forFamilies (name: byHost ./toolchains/torch.nix { interpreter = interpreters.${name}; });
   };
-  interpreters = ofFamilies (name: import ./toolchains/interpreter.nix { inherit name pins run; });
-  headers = ofFamilies pins.headers;
-  pythons = ofFamilies (name: import ./toolchains/python.nix { inherit name pins run; });
+  interpreters = forFamilies (
+    name:
+    import ./toolchains/interpreter.nix {
+      inherit
+        linux
+        name
+        pins
+        run
+        ;
+    }
+  );
+  headers = forFamilies pins.headers;
+  pythons = forFamilies (name: import ./toolchains/python.nix { inherit name pins run; });
   program = import ./program.nix { inherit run seed; };
   tool =
     cure:
@@ -73,11 +91,11 @@ in
       torch ? null,
       tvm-ffi ? null,
       cuda ? null,
-      # What compiles CUDA where it is not nvcc.
+      # The compiler of CUDA code where it is not nvcc.
       clang ? null,
       rocm ? null,
       oneapi ? null,
-      # What runs build steps that are written in Python.
+      # The Python that runs build steps.
       interpreter ? null,
     }:
     let
@@ -88,7 +106,7 @@ in
       host = hostTools host;
       interpreter = optional interpreter (name: interpreters.${name});
       python = optional python (name: pythons.${name});
-      # Headers and libraries of what binds the kernel to Python: torch or tvm-ffi.
+      # Headers and libraries of the framework that binds the kernel to Python: torch or tvm-ffi.
       framework =
         if torch != null then
           (if interpreter == null then recipes.torch else recipes.torchBy.${interpreter}) host torch
@@ -103,7 +121,8 @@ in
       oneapi = onHost oneapi recipes.oneapi;
     };
 
-  # The folders of a library of headers: by its family of pins, and from an archive that build.toml describes.
+  # The folders of a library of headers: by its family of pins, and from an archive that build.toml
+  # describes.
   inherit headers;
   headerArchive = import ./toolchains/header-archive.nix { inherit pins run; };
 

@@ -1,14 +1,15 @@
-# The one place that calls `derivation` for a script: the seed's bash runs it with a PATH of exactly `tools` and the
-# seed, no variable of the host, and every other attribute as a shell variable, array or associative array.
-# Attributes come in two parts: what many derivations have in common, and what is one's own. NB: Nix computes the first once
-# for all of them, and a large kernel has thousands.
+# The one place that calls `derivation` for a script: the seed's bash runs it with a PATH of exactly
+# `tools` and the seed, no variable of the host, and every other attribute as a shell variable,
+# array or associative array. Attributes come in two parts: what many derivations have in common,
+# and what is one's own. NB: Nix computes the first once for all of them, and a large kernel has
+# thousands.
 { seed, system }:
 {
   # A file; of an environment, the name of one of its scripts.
   script,
   tools ? [ ],
-  # What thousands of derivations have in common, made by kernel/environment.nix: one input of each instead of the seed, the
-  # tools and the scripts. Null: none.
+  # Tools and scripts that thousands of derivations have in common, made by kernel/environment.nix:
+  # one input of each instead of many. Null: none.
   environment ? null,
   # Whether it starts programs that need /bin/sh.
   needsShell ? false,

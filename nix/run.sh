@@ -1,6 +1,7 @@
-# What every script of nix/ starts with: the derivation's attributes as shell variables, and an environment in which
-# the same inputs give the same bytes, with Nix's sandbox or without it.
-# NB: Nix 2.8 sets NIX_ATTRS_SH_FILE to a path outside of the sandbox; the file always lies where the build starts.
+# The start of every script of nix/: the derivation's attributes become shell variables, and the
+# environment is one in which the same inputs give the same bytes, with Nix's sandbox or without it.
+# NB: Nix 2.8 sets NIX_ATTRS_SH_FILE to a path outside of the sandbox; the file always lies where
+# the build starts.
 if [ "${BASH_VERSINFO[0]}" -ge 4 ]; then
     # shellcheck source=/dev/null
     . ./.attrs.sh

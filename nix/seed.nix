@@ -1,5 +1,5 @@
-# The first programs: static bash, busybox and patchelf, put into the store as one tree by `kernel-builder fetch`. On
-# macOS, where nothing static exists, links to those of the system.
+# The first programs: static bash, busybox and patchelf, put into the store as one tree by
+# `kernel-builder fetch`. On macOS, where nothing static exists, links to those of the system.
 { pins, system }:
 let
   binaries = builtins.head (pins.family "seed");

@@ -1,5 +1,5 @@
-# The seed's programs under the names that scripts call them by. NB: busybox must be called by path here, since no
-# PATH exists yet.
+# The seed's programs under the names that scripts call them by. NB: busybox must be called by path
+# here, since no PATH exists yet.
 "$binaries/bin/busybox" mkdir -p "$out/bin"
 for applet in $("$binaries/bin/busybox" --list); do
     "$binaries/bin/busybox" ln -s "$binaries/bin/busybox" "$out/bin/$applet"

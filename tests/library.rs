@@ -62,6 +62,60 @@ fn every_exported_function_is_documented_and_tested() {
     }
 }
 
+/// Debian's folders and the loader of programs are named after an architecture, in nix/linux.nix
+/// alone.
+#[test]
+fn names_of_architectures_have_one_owner() {
+    let root = Utf8Path::new(REPOSITORY).join("nix");
+    let mut read = 0;
+    for entry in walkdir::WalkDir::new(&root) {
+        let entry = entry.expect("an entry");
+        let path = Utf8Path::from_path(entry.path()).expect("a UTF-8 path");
+        let is_recipe = ["nix", "sh"].contains(&path.extension().unwrap_or_default());
+        if !is_recipe || path.file_name() == Some("linux.nix") {
+            continue;
+        }
+        let text = std::fs::read_to_string(path).expect("a recipe");
+        for name in [
+            "x86_64-linux-gnu",
+            "aarch64-linux-gnu",
+            "ld-linux-x86",
+            "ld-linux-aarch64",
+        ] {
+            assert!(!text.contains(name), "{path} names {name}");
+        }
+        read += 1;
+    }
+    assert!(read > 100, "{read} recipes");
+}
+
+/// Each host compiler of each architecture has the loader and the libraries of that architecture.
+#[test]
+fn hosts_have_the_names_of_their_architecture() {
+    let names = |system: &str| {
+        nix::evaluate(&format!(
+            "map (name: let host = (import {}).{system}.hostTools name; in
+               [ (builtins.match \".*-sysroot/(.*)\" host.loader) (builtins.match \".*-sysroot/(.*)\" host.libraries) ])
+             [ \"gcc-12\" \"gcc-toolset-14\" ]",
+            path("nix/recipes.nix")
+        ))
+    };
+    assert_eq!(
+        names("aarch64-linux"),
+        json!([
+            [["lib/ld-linux-aarch64.so.1"], ["usr/lib/aarch64-linux-gnu"]],
+            [["lib/ld-linux-aarch64.so.1"], ["usr/lib64"]],
+        ])
+    );
+    assert_eq!(
+        names("x86_64-linux"),
+        json!([
+            [["lib64/ld-linux-x86-64.so.2"], ["usr/lib/x86_64-linux-gnu"]],
+            [["lib64/ld-linux-x86-64.so.2"], ["usr/lib64"]],
+        ])
+    );
+}
+
 /// A build.nix calls `torchExtension`, `tvmFfiExtension`, `torchNoarch` and `kernel`; the examples'
 /// files call all four.
 #[test]

@@ -1,4 +1,4 @@
-# A built variant -> $out, the words of what was tried.
+# A built variant -> $out, a text that says which checks ran.
 export HOME=$NIX_BUILD_TOP
 mkdir -p modules
 cp "$disguise" modules/backend_of_torch.py
@@ -9,7 +9,8 @@ export KERNEL_BACKEND=$backend PYTHONPATH=$NIX_BUILD_TOP/modules
 
     [ -z "$untested" ] || echo "not tried: its tests, which need a GPU: \`nix run .#ciTests.$variant\`"
     if [ -n "$tests" ]; then
-        # As in the kernel's folder: tests find the build beside them, by LOCAL_KERNELS, or as a module.
+        # As in the kernel's folder: tests find the build beside them, by LOCAL_KERNELS, or as a
+        # module.
         mkdir -p kernel
         cp -r "$tests" kernel/tests
         chmod -R u+w kernel

@@ -1,5 +1,5 @@
-# Whether a built variant loads in the real `kernels` client and passes the kernel's own tests, on the CPU: a build has no
-# GPU. Tests that need one skip themselves.
+# Whether a built variant loads in the real `kernels` client and passes the kernel's own tests, on
+# the CPU: a build has no GPU. Tests that need one skip themselves.
 { run }:
 {
   # Kernel and variant.

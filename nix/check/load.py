@@ -1,7 +1,8 @@
-"""Loads a built kernel as `kernels.get_local_kernel` does for a user: load.py BUNDLE VARIANT BACKEND.
+"""Loads a built kernel as `kernels.get_local_kernel` does for a user: load.py BUNDLE VARIANT
+BACKEND.
 
-There is no GPU. What cannot be imported because the machines of a backend have packages that are not here is compiled,
-and the last line says so. Everything else that goes wrong fails.
+There is no GPU. What cannot be imported because the machines of a backend have packages that are
+not here is compiled, and the last line says so. Everything else that goes wrong fails.
 """
 
 import sys

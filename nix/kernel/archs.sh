@@ -1,5 +1,6 @@
-# Sourced by link.sh: fails unless $library holds device code for what $archs asks for, and for nothing else. What
-# compilers drop, they drop without a word. The layout of fatbins is described in src/artifact/fatbin.rs.
+# Sourced by link.sh: fails unless $library holds device code for what $archs asks for, and for
+# nothing else. Compilers drop code without a word. tests/common/fatbin.rs describes the layout of
+# fatbins; tests/cuda.rs reads libraries that passed here with it.
 objcopy -O binary --only-section=.nv_fatbin "$out/$library" fatbins
 
 # The first 48 bytes of a header, as numbers of 4 bytes -> $header.

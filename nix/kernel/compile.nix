@@ -1,6 +1,7 @@
-# Translation units that are compiled alike -> a function of each to its object file. Inputs of an object are its file, the headers
-# that this reaches, its flags and its toolchain: nothing else, so nothing else makes it compile again. Device code may be
-# compiled in parts: then `parts` of the result are those, and the result only joins them.
+# Translation units that are compiled alike -> a function of each to its object file. Inputs of an
+# object are its file, the headers that this reaches, its flags and its toolchain alone, so
+# no other change makes it compile again. Device code may be compiled in parts: then `parts` of the
+# result are those, and the result only joins them.
 { environments, runs }:
 {
   # From nix/default.nix `toolchain`.
@@ -21,7 +22,8 @@
   split ? null,
   # Header of macros that register operators, for units that do so with it, else null.
   registration,
-  # `NAME=value`: a macro that holds the op namespace, for units that need it, else null. The others leave it to the link.
+  # `NAME=value`: a macro that holds the op namespace, for units that need it, else null. The others
+  # leave it to the link.
   define,
 }:
 let
@@ -70,7 +72,7 @@ let
     values = { };
   }
   // drivers.${driver} or { };
-  # What all units have in common that are compiled with these tools.
+  # The tools and headers of all units of the group, as one input.
   environment = environments {
     name = driver;
     # nvcc calls /bin/sh.
@@ -95,13 +97,13 @@ let
         ++ builtins.concatMap (tool: tool.include) toolkits;
     };
   };
-  # What all parts have in common; `flags` come on top.
+  # Attributes that all parts have in common; `flags` come on top.
   common = {
     inherit driver environment include;
     define = if define == null then "" else define;
   }
   // (if heavy then { requiredSystemFeatures = [ "big-parallel" ]; } else { });
-  # NB: src/steps knows compilations by `part`, and what joins some by `devices`.
+  # NB: src/steps knows compilations by `part`, and joins by `devices`.
   whole = runs (
     common
     // {
@@ -122,7 +124,7 @@ let
       }
     );
   hostArch = builtins.head (builtins.filter (arch: arch.sm == split.host) split.archs);
-  # nvcc makes host code of what it finds in device code, which then is kept.
+  # nvcc makes host code from facts of the device code, which then is kept.
   isDeviceToo = driver == "nvcc";
   hostName = "host" + (if isDeviceToo then "+sm_${split.host}" else "");
   host = compiled hostName hostArch.flags;
@@ -145,8 +147,8 @@ let
     }
   );
 in
-# `name`: store name of the object, less its `.o`. `source`: the file's path in the kernel's folder, which is also where it lies when
-# compiled. `unit`: from sources.nix, what it is compiled from.
+# `name`: store name of the object, less its `.o`. `source`: the file's path in the kernel's folder,
+# which is also where it lies when compiled. `unit`: from sources.nix, what it is compiled from.
 name: source: unit:
 let
   own = unit // {

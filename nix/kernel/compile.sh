@@ -17,7 +17,8 @@ place "$file" "./$source"
 command=()
 search=()
 if [ -n "$registration" ]; then
-    # The header stands where authors' bindings look for it: beside them, unless they brought their own.
+    # The header stands where authors' bindings look for it: beside them, unless they brought their
+    # own.
     [ -e torch-ext/registration.h ] || { mkdir -p torch-ext && cp "$registration" torch-ext/registration.h; }
 fi
 if [ -n "$define" ]; then
@@ -34,16 +35,18 @@ for dir in "${include[@]}"; do folder "$dir" && search+=("-I$dir"); done
 measured() {
     local peak page
     if ! command time -o ../time -f '%M %Z' "$@"; then
-        # The compiler has said what is wrong. What `time` writes says more only of one that was killed.
+        # The compiler has said what is wrong. What `time` writes says more only of one that was
+        # killed.
         sed -n '/signal/p' ../time >&2
         exit 1
     fi
     read -r peak page <../time
-    # NB: busybox takes what the kernel counts in kB for pages.
+    # NB: the kernel counts in kB, and busybox takes the number for pages.
     printf 'kernel-builder: peak memory in kB: %d\n' $((peak * 1024 / page))
 }
 
-# NB: the source is named by its relative path, so that __FILE__ is the same wherever the build runs.
+# NB: the source is named by its relative path, so that __FILE__ is the same wherever the build
+# runs.
 case $driver in
 gcc | g++ | icx | icpx)
     for prefix in "${prefixes[@]}"; do command+=("-ffile-prefix-map=$prefix=/toolchain"); done
@@ -51,9 +54,10 @@ gcc | g++ | icx | icpx)
     ;;
 nvcc)
     for prefix in "${prefixes[@]}"; do command+=(-Xcompiler "-ffile-prefix-map=$prefix=/toolchain"); done
-    # --keep gives temporary files names that do not hold the process id, --frandom-seed a fixed module id.
+    # --keep gives temporary files names that do not hold the process id, --frandom-seed a fixed
+    # module id.
     mkdir ../keep
-    # nvcc splits what it passes on at commas.
+    # nvcc splits the flags that it passes on at commas.
     [ "$part" = whole ] || [ -z "$archList" ] ||
         command+=(-Xcompiler -U__CUDA_ARCH_LIST__ -Xcompiler "-D__CUDA_ARCH_LIST__=${archList//,/\\,}")
     nvcc=("$cuda/bin/nvcc" -ccbin "$(command -v g++)" --keep --keep-dir ../keep --frandom-seed="$source"
@@ -139,6 +143,7 @@ if [ "$part" != whole ]; then
     if [ -z "$archList" ]; then
         while read -r header; do [ ! -f "$header" ] || seen+=("$header"); done < <(sort -u ../headers)
     fi
-    # NB: one grep for all: there are hundreds, and thousands of torch's. It fails where it finds none.
+    # NB: one grep for all: there are hundreds, and thousands of torch's. It fails where it finds
+    # none.
     { grep -Fl __CUDA_ARCH_LIST__ /dev/null "${seen[@]}" || [ $? -eq 1 ]; } | sed 's|.*/||' >"$out/arch_list"
 fi

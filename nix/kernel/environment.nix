@@ -1,5 +1,5 @@
-# Tools and attributes that many steps have in common -> one folder of scripts that know them. NB: for each input of a
-# derivation Nix takes longer than for a kilobyte of its text.
+# Tools and attributes that many steps have in common -> one folder of scripts that know them. NB:
+# for each input of a derivation Nix takes longer than for a kilobyte of its text.
 { run }:
 {
   # "nvcc"

@@ -64,7 +64,7 @@ let
     {
       inherit (units) driver;
       objects =
-        if units.driver == "metal" || builtins.length objects <= import ./few.nix then
+        if units.driver == "metal" || builtins.length objects <= import ./input-limit.nix then
           objects
         else
           [ "@${responseFile}" ];

@@ -1,5 +1,5 @@
-"""Translates a CUDA source, and the headers of its kernel that it includes, to HIP in place, as torch does for its own
-extensions. Prints the path of the translation.
+"""Translates a CUDA source, and the headers of its kernel that it includes, to HIP in place, as
+torch does for its own extensions. Prints the path of the translation.
 
 Usage: hipify.py TORCH_HIPIFY SOURCE [INCLUDE_DIR...], in the kernel's folder
 """

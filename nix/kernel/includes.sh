@@ -1,7 +1,8 @@
-# Sourced where sources are compiled: do the files still include what they did when build.nix was generated? Otherwise one
-# that is missing here would be searched for further on, and another of its name be found.
-# $digest is of the source. $headers, unless it is empty, has a line `<digest> <file of the store> <path>` for each header.
-# src/scan/includes.rs makes the digests of the same lines; tests/include_lines.rs compares the two.
+# Sourced where sources are compiled: do the files still include what they did when build.nix was
+# generated? Otherwise one that is missing here would be searched for further on, and another of its
+# name be found. $digest is of the source. $headers, unless it is empty, has a line `<digest> <file
+# of the store> <path>` for each header. src/scan/includes.rs makes the digests of the same lines;
+# tests/include_lines.rs compares the two.
 files=("./$source")
 recorded=("$digest")
 [ -z "$headers" ] || while read -r digest _ path; do

@@ -1,16 +1,18 @@
-# The parts of a CUDA unit -> $out, the object that the compiler makes of the whole unit; or that very object, where the
-# parts do not fit together.
+# The parts of a CUDA unit -> $out, the object that the compiler makes of the whole unit; or that
+# very object, where the parts do not fit together.
 
 # Why the parts cannot be used, a line for each reason.
 misfits() {
     local at part name
     for at in "${!devices[@]}"; do
         part=${devices[at]}
-        # nvcc names what is internal to a unit after an id, which may differ where a unit looks at __CUDA_ARCH__.
+        # nvcc names the internal symbols of a unit after an id, which may differ where a unit looks
+        # at __CUDA_ARCH__.
         if [ "$driver" = nvcc ] && ! cmp -s "$part/module_id" "$host/module_id"; then
             printf 'sm_%s has the module id %s, the host %s\n' "${archs[at]}" "$(<"$part/module_id")" "$(<"$host/module_id")"
         fi
-        # What a kernel is called in device code is what the host registers. 10 is nvcc's mark of an entry point.
+        # The host registers a kernel by its name in device code. 10 is nvcc's mark of an entry
+        # point.
         readelf --syms --wide "$part/cubin" 2>/dev/null | awk '/<other>: 10/ && $4 == "FUNC" { print $NF }' >kernels
         while read -r name; do
             printf 'the host code does not know %s of sm_%s\n' "$name" "${archs[at]}"
@@ -20,7 +22,7 @@ misfits() {
     sort -u "${lists[@]}" | sed 's/$/ looks at __CUDA_ARCH_LIST__/'
 }
 
-# What host code refers to and does not have is no kernel that it knows.
+# A symbol that host code refers to and does not define is no kernel that it knows.
 nm -u "$host/object" | awk '{ print $NF }' >undefined
 strings -n 2 "$host/object" | awk 'FILENAME == "undefined" { missing[$0]; next } !($0 in missing)' undefined - >names
 misfits >reasons

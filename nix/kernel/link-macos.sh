@@ -7,7 +7,7 @@ xcrun --sdk macosx clang++ -O2 -fPIC -isystem "$(xcode-select --print-path)/Libr
     -o module.o -c module.cpp
 made=(namespace.o module.o)
 
-# What templates/torch/metallib.h leaves to the link.
+# The compiled shaders, which templates/torch/metallib.h leaves to the link.
 if [ "${#shaders[@]}" -gt 0 ]; then
     # shellcheck source=nix/kernel/metal.sh
     . "$metal"

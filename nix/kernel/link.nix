@@ -1,5 +1,5 @@
-# The objects of a variant -> its extension library, checked: nothing is missing, and it keeps the manylinux policy that it
-# promises.
+# The objects of a variant -> its extension library, checked: no symbol is missing, and it keeps the
+# manylinux policy that it promises.
 { manylinux, run }:
 {
   name,
@@ -10,7 +10,8 @@
   objects,
   # The op namespace, defined here for units that leave it to the link.
   namespace,
-  # The header whose REGISTER_EXTENSION makes the library a Python module where no object does; null: it is none.
+  # The header whose REGISTER_EXTENSION makes the library a Python module where no object does;
+  # null: it is none.
   registration,
   # Compiled Metal shaders, to be embedded.
   shaders,

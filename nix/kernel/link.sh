@@ -11,8 +11,9 @@ g++ -O2 -fPIC "${folders[@]}" -o module.o -c module.cpp
 paths=()
 [ -z "$platform" ] || paths+=("-L$platform/lib")
 for dir in "${search[@]}"; do paths+=("-L$dir"); done
-# NB: libstdc++ comes first, since torch's libraries export parts of one that are not meant for others (std::filesystem),
-# and static code stays inside, so that no other library of the process uses it.
+# NB: libstdc++ comes first, since torch's libraries export parts of one that are not meant for
+# others (std::filesystem), and static code stays inside, so that no other library of the process
+# uses it.
 "$driver" -shared -fPIC "${flags[@]}" -o "$out/$library" "${objects[@]}" namespace.o module.o "${paths[@]}" -lstdc++ \
     "${libraries[@]}" -Wl,--exclude-libs,ALL
 strip --strip-unneeded "$out/$library"
@@ -22,8 +23,9 @@ if [ "${#archs[@]}" -gt 0 ]; then
     . "$archsScript"
 fi
 
-# Symbols that no library of the link defines and nobody else is known to: a loader would fail on them, on the machine of
-# a user. NB: those of libraries with symbol versions carry one here (@); weak ones (w) may stay undefined.
+# Symbols that no library of the link defines and nobody else is known to: a loader would fail on
+# them, on the machine of a user. NB: those of libraries with symbol versions carry one here (@);
+# weak ones (w) may stay undefined.
 nm --dynamic --undefined-only --format=posix "$out/$library" | awk '$2 == "U" && $1 !~ /@/ { print $1 }' | sort -u >undefined
 readelf --dynamic --wide "$out/$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | while read -r needed; do
     for dir in "${search[@]}"; do
@@ -57,7 +59,7 @@ if [ -s lost ]; then
     fail "nothing defines these: ${questions[*]}"
 fi
 
-# NB: .dynsym and the version needs are what the loader reads; .symtab may be stripped and proves nothing.
+# NB: the loader reads .dynsym and the version needs; .symtab may be stripped and proves nothing.
 readelf --version-info --wide "$out/$library" >versions
 awk '/^Version / { needs = $2 == "needs" }
     needs && match($0, /Name: [A-Z]+_[0-9.]+/) { print substr($0, RSTART + 6, RLENGTH - 6) }' versions |

@@ -1,5 +1,5 @@
-# Sourced by link.sh and link-macos.sh: what objects leave to the link -> namespace.c and module.cpp.
-# NB: no `nm | grep -q`: with pipefail, nm ended by the closed pipe is a failure.
+# Sourced by link.sh and link-macos.sh: what objects leave to the link -> namespace.c and
+# module.cpp. NB: no `nm | grep -q`: with pipefail, nm ended by the closed pipe is a failure.
 symbols=$(nm "${objects[@]}")
 # macOS puts an underscore before every name.
 modules=$(awk '$2 == "T" && sub(/^_?PyInit_/, "", $3) { print $3 }' <<<"$symbols")
@@ -14,8 +14,8 @@ if [[ $symbols == *kernel_builder_* ]]; then
     fi
 fi >namespace.c
 
-# The Python module: _ops.py imports the library of a torch kernel, whether its author wrote a module or only registers
-# operators. It is empty, as one of REGISTER_EXTENSION is.
+# The Python module: _ops.py imports the library of a torch kernel, whether its author wrote a
+# module or only registers operators. It is empty, as one of REGISTER_EXTENSION is.
 : >module.cpp
 if [ -n "$registration" ] && [[ $'\n'$modules$'\n' != *$'\n'"$namespace"$'\n'* ]]; then
     [ -z "$modules" ] || fail "the library holds the Python module ${modules//$'\n'/, }, which nothing imports: call it" \

@@ -1,9 +1,10 @@
-# Objects -> a response file, which compilers and binutils read as `@file`: one input of the many libraries that share them.
+# Objects -> a response file, which compilers and binutils read as `@file`: one input of the many
+# libraries that share them.
 { run }:
 {
   name,
   objects,
-  # What compiled them. NB: src/steps knows these lists by it.
+  # The driver that compiled them. NB: src/steps knows these lists by it.
   objectsOf,
 }:
 run {

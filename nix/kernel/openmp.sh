@@ -1,10 +1,11 @@
-# Sourced by link.sh for objects that were compiled for OpenMP -> openmp: the functions of its runtime that the library may
-# leave undefined.
-# NB: nothing is linked. The loader finds these functions where it finds torch's: in the libgomp that libtorch_cpu.so
-# needs. The library must not name that one itself, since its name differs between wheels of torch: libgomp.so.1, or
-# libgomp-<hash>.so.1.0.0 (for aarch64 up to 2.9). A process would get a second runtime by the other name, or fail to load.
-# So their symbols have no version. Where there are several, a loader takes the oldest, and nested locks have another
-# meaning since OpenMP 3: they belong to tasks, no longer to threads.
+# Sourced by link.sh for objects that were compiled for OpenMP -> openmp: the functions of its
+# runtime that the library may leave undefined. NB: the link adds no OpenMP runtime. The loader
+# finds these functions where it finds torch's: in the libgomp that libtorch_cpu.so needs. The
+# library must not name that one itself, since its name differs between wheels of torch:
+# libgomp.so.1, or libgomp-<hash>.so.1.0.0 (for aarch64 up to 2.9). A process would get a second
+# runtime by the other name, or fail to load. So their symbols have no version. Where there are
+# several, a loader takes the oldest, and nested locks have another meaning since OpenMP 3: they
+# belong to tasks, no longer to threads.
 readelf --dyn-syms --wide "$libgomp" | awk -v limits="GOMP ${policy[GOMP]} OMP ${policy[OMP]}" '
     function newer(a, b, n, i, left, right) {
         n = split(a, left, "."); split(b, right, ".")

@@ -1,4 +1,5 @@
-# The kernel's Python files, and its library if it has one, -> $out/<variant>, laid out as `kernels.get_kernel` loads it.
+# The kernel's Python files, and its library if it has one, -> $out/<variant>, laid out as
+# `kernels.get_kernel` loads it.
 { run }:
 {
   # Kernel and variant.

@@ -14,7 +14,7 @@ fi
 sed -e "s/__NAMESPACE__/$namespace/g" -e "s/__OP_NAMESPACE__/$opNamespace/g" -e "s/__LIBRARY__/$libraryName/g" \
     "$ops" >"$dir/_ops.py"
 
-# What metadata.json says of each file: base64 of its sha256, keyed by its path.
+# Digests of the files for metadata.json: base64 of its sha256, keyed by its path.
 files=$(
     cd "$dir"
     find . -type f ! -name '*.pyc' | sed 's|^\./||' | sort | while read -r file; do

@@ -144,7 +144,7 @@ let
       listed =
         headers:
         let
-          isFew = builtins.length headers <= import ./few.nix;
+          isFew = builtins.length headers <= import ./input-limit.nix;
           # For includes.sh.
           line = path: "${digests.${path}} ${if isFew then native.${path}.stored else "-"} ${path}\n";
         in

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Let `import torch` from a CUDA wheel work on a machine that has none of NVIDIA's libraries. For CPU tests only.
+"""Let `import torch` from a CUDA wheel work on a machine that has none of NVIDIA's libraries. For
+CPU tests only.
 
-torch's own libraries name some ten NVIDIA libraries (two gigabytes) that they load even when no GPU is used. This
-script builds a stand-in of a few kilobytes for each: same soname, same symbols, same symbol versions, and every
-function answers "the driver is too old", which is what the real ones answer without a driver. What to stub is read
-from torch's own libraries, so nothing here depends on a version of torch or CUDA. Needs gcc and readelf.
+torch's own libraries name some ten NVIDIA libraries (two gigabytes) that they load even when no GPU
+is used. This script builds a stand-in of a few kilobytes for each: same soname, same symbols, same
+symbol versions, and every function answers "the driver is too old", which is what the real ones
+answer without a driver. What to stub is read from torch's own libraries, so nothing here depends on
+a version of torch or CUDA. Needs gcc and readelf.
 
-Nothing is written where real NVIDIA libraries or a GPU driver are found, because stubs would hide them; --force
-overrides that and then stubs only what is missing. Running it again rewrites the same files.
+Nothing is written where real NVIDIA libraries or a GPU driver are found, because stubs would hide
+them; --force overrides that and then stubs only what is missing. Running it again rewrites the same
+files.
 """
 
 import argparse
@@ -22,13 +25,15 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-# Families of NVIDIA's libraries: libcudart, libcublas, libcupti, libnccl, libnvshmem_host, libnvJitLink, ...
+# Families of NVIDIA's libraries: libcudart, libcublas, libcupti, libnccl, libnvshmem_host,
+# libnvJitLink, ...
 NVIDIA_SONAME = re.compile(r"lib(cu|nv|nccl)\w*\.so(\.\d+)*$")
 
 # Functions whose result is a text: torch prints it when a call fails, so it must be a real address.
 RETURNS_TEXT = re.compile(r"Get(Error|Status)(String|Name)$|^ncclGetLastError$")
 
-# cudaErrorInsufficientDriver. In the other libraries' enumerations it is an error too: none has 35 for success.
+# cudaErrorInsufficientDriver. In the other libraries' enumerations it is an error too: none has 35
+# for success.
 ERROR_CODE = 35
 
 # Text in every stub, by which a later run tells a stub from a real library.
@@ -79,7 +84,8 @@ def read_library(path):
         elif found := re.search(r"Name: (\S+)\s+Flags: .*Version: (\d+)", line):
             versions[found[2]] = (found[1], soname)
 
-    # Columns: number, value, size, type, binding, visibility, section, name[@version], [(version index)].
+    # Columns: number, value, size, type, binding, visibility, section, name[@version], [(version
+    # index)].
     defined, undefined = set(), set()
     for line in readelf(path, "--dyn-syms").splitlines():
         columns = line.split()
@@ -100,7 +106,8 @@ def is_stub(path):
 
 
 def read_torch(torch_lib):
-    # Only what `import torch` loads: the libraries that torch opens later, if asked to, may stay broken.
+    # Only the libraries that `import torch` loads: those that torch opens later, if asked to, may
+    # stay broken.
     queue = [torch_lib / "libtorch_python.so", torch_lib / "libtorch_global_deps.so"]
     libraries = {}
     while queue:
@@ -115,7 +122,8 @@ def read_torch(torch_lib):
 
 
 def find_nvidia(libraries, torch_lib):
-    # Splits the NVIDIA libraries that torch asks for into those that are missing and those that are really there.
+    # Splits the NVIDIA libraries that torch asks for into those that are missing and those that are
+    # really there.
     missing, present = set(), {}
     for library in libraries.values():
         for soname in filter(NVIDIA_SONAME.match, library.needed):
@@ -131,7 +139,7 @@ def find_nvidia(libraries, torch_lib):
 def symbols_to_stub(libraries, missing):
     defined = set().union(*(library.defined for library in libraries.values()))
     undefined = set().union(*(library.undefined for library in libraries.values()))
-    # What this process can resolve (libc, Python itself) torch can resolve as well.
+    # Torch can resolve every symbol that this process can (libc, Python itself).
     process = ctypes.CDLL(None)
 
     symbols = {soname: set() for soname in missing}
@@ -139,7 +147,8 @@ def symbols_to_stub(libraries, missing):
         if symbol.soname in symbols:
             symbols[symbol.soname].add(symbol)
         elif symbol.soname is None and symbol.name not in defined and not hasattr(process, symbol.name):
-            # An unversioned reference is looked up in all loaded libraries, so any one stub will do.
+            # An unversioned reference is looked up in all loaded libraries, so any one stub will
+            # do.
             symbols[missing[0]].add(symbol)
     return symbols
 

@@ -1,9 +1,11 @@
-# Pythons that run kernels, by the names of a variant's toolchains. Their pins are families beside those of the
-# toolchains, and only shells and checks need them:
+# Pythons that run kernels, by the names of a variant's toolchains. Their pins are families beside
+# those of the toolchains, and only shells and checks need them:
 #   python-3.11-runtime       the interpreter
-#   python-3.11-packages      the `kernels` client, pytest, pip, cmake, ninja, and what torch needs besides NVIDIA's
-#                             (a kernel may pin more in its python-packages.json)
-#   torch-<release>-runtime   torch itself, of the releases that [whole-torch] of nix/pins/families.toml names
+#   python-3.11-packages      the `kernels` client, pytest, pip, cmake, ninja, and dependencies of
+#                             torch but for NVIDIA's (a kernel may pin more in its
+#                             python-packages.json)
+#   torch-<release>-runtime   torch itself, of the releases that [whole-torch] of
+#                             nix/pins/families.toml names
 #   torch-<release>-nvidia    NVIDIA's libraries and Triton, for torch on a GPU
 {
   hostTools,
@@ -12,7 +14,7 @@
   seed,
 }:
 {
-  # Of a variant.
+  # Names of the toolchains of a variant.
   toolchain,
   # Functions from packages by name to a list of those that are wanted in addition.
   inputs ? [ ],
@@ -24,7 +26,8 @@
 let
   unpackWheels = import ./wheels.nix { inherit run; };
   environment = import ./environment.nix { inherit run seed; };
-  # Variants of Python alone have no toolchains, those of tvm-ffi no torch. NB: src/pins/runtime.rs has the same rule.
+  # Variants of Python alone have no toolchains, those of tvm-ffi no torch. NB: src/pins/runtime.rs
+  # has the same rule.
   inherit (builtins.fromJSON (builtins.readFile ./toolchain.json) // toolchain) host python torch;
   tools = hostTools host;
   wheels =
@@ -44,7 +47,7 @@ let
   byName = family: if pins.has family then pins.byName family else { };
   requested = import ./requested.nix { inherit pins; } {
     inherit archives inputs words;
-    # torch and what belongs to it are there whenever a variant has them.
+    # torch and its dependencies, which every variant of that torch has.
     provided = byName "${torch}-nvidia" // byName "${torch}-runtime" // byName "${python}-packages";
   };
   layers = [
@@ -65,16 +68,16 @@ let
   };
 in
 {
-  # Whether it is pinned, and its torch, and what that needs on a GPU.
+  # Whether Python is pinned, and its torch, and the libraries that torch needs on a GPU.
   isPinned = pins.has "${python}-runtime" && pins.has "${python}-packages";
   hasTorch = pins.has "${torch}-runtime";
   hasNvidia = pins.has "${torch}-nvidia";
 
-  # Names of packages that `inputs` ask for and that nobody has pinned. The environments below fail if there are any, but for
-  # the client's.
+  # Names of packages that `inputs` ask for and that nobody has pinned. The environments below fail
+  # if there are any, but for the client's.
   inherit (requested) missing;
 
-  # The `kernels` client and what every kernel has, without torch.
+  # The `kernels` client and its dependencies, without torch.
   client = environment {
     name = "${python}-environment";
     wheels = [ packages ];
@@ -95,8 +98,9 @@ in
     "xpu"
   ];
 
-  # With a torch that runs on the CPU, whatever it was made for. `cudart`: a pattern of real CUDA runtime libraries,
-  # which do not need a GPU, for kernels that use more of it than torch does. `triton`: with Triton, if it is pinned.
+  # With a torch that runs on the CPU, whatever it was made for. `cudart`: a pattern of real CUDA
+  # runtime libraries, which do not need a GPU, for kernels that use more of it than torch does.
+  # `triton`: with Triton, if it is pinned.
   cpu =
     {
       cudart ? null,

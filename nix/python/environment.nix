@@ -1,4 +1,5 @@
-# Python with packages: $out/bin has python3 and the programs of all packages, $out/site what a Python takes to have them.
+# Python with packages: $out/bin has python3 and the programs of all packages, $out/site what a
+# Python takes to have them.
 { run, seed }:
 {
   name,

@@ -1,7 +1,8 @@
 # Packages -> $out/site/kernel-builder.pth, which adds them to a Python, and $out/bin.
 mkdir -p "$out/bin" "$out/site"
 {
-    # NB: with RTLD_GLOBAL and by path: who asks for a library by name later gets the one that is loaded.
+    # NB: with RTLD_GLOBAL and by path: who asks for a library by name later gets the one that is
+    # loaded.
     for pattern in "${preload[@]}"; do
         for library in $pattern; do printf 'import ctypes; ctypes.CDLL("%s", ctypes.RTLD_GLOBAL)\n' "$library"; done
     done
@@ -19,7 +20,8 @@ for link in python3 python; do ln -s "$interpreter/bin/python3" "$out/bin/$link"
 for wheel in "${wheels[@]}"; do
     for program in "$wheel"/bin/*; do [ ! -e "$program" ] || ln -s "$program" "$out/bin"; done
 done
-# Programs that are Python take the python3 of the PATH: that of a user's virtual environment, where there is one.
+# Programs that are Python take the python3 of the PATH: that of a user's virtual environment, where
+# there is one.
 "$out/bin/python3" "$scripts" | while read -r name module function; do
     [ ! -e "$out/bin/$name" ] || continue
     cat >"$out/bin/$name" <<EOF

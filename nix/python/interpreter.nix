@@ -1,4 +1,5 @@
-# Python as a program, with its headers, from Debian packages: what runs torch and the `kernels` client.
+# Python as a program, with its headers, from Debian packages: what runs torch and the `kernels`
+# client.
 {
   name,
   host,
@@ -9,5 +10,5 @@ run {
   name = "${name}-interpreter";
   script = ./interpreter.sh;
   debs = pins.family "${name}-runtime" ++ pins.family name;
-  inherit (host) sysroot;
+  inherit (host) libraries loader;
 }

@@ -1,5 +1,5 @@
-# The Python packages that a kernel has in addition to those that every kernel has: what its python-packages.json pins, and
-# what the functions of its flake ask for.
+# The Python packages that a kernel has in addition to those that every kernel has: what its
+# python-packages.json pins, and what the functions of its flake ask for.
 { pins }:
 {
   # Archives of the kernel's python-packages.json, for this system.
@@ -29,8 +29,9 @@ let
     )
     ++ builtins.concatMap (pin: named pin.name (pins.archive pin // { isPinned = true; })) archives
   );
-  # NB: functions name packages as variables (`with packages; [ rich ]`), and an unknown variable ends the evaluation of
-  # the whole flake. So every word of flake.nix is an attribute, and only builds that need an unpinned one fail.
+  # NB: functions name packages as variables (`with packages; [ rich ]`), and an unknown variable
+  # ends the evaluation of the whole flake. So every word of flake.nix is an attribute, and only
+  # builds that need an unpinned one fail.
   unpinned = builtins.listToAttrs (
     map (name: {
       inherit name;

@@ -1,4 +1,5 @@
-# Wheels, unpacked together as pip would install them: $out/site for Python, $out/bin for their programs.
+# Wheels, unpacked together as pip would install them: $out/site for Python, $out/bin for their
+# programs.
 { run }:
 {
   name,
@@ -10,6 +11,6 @@
 run {
   inherit name wheels;
   script = ./wheels.sh;
-  inherit (host) sysroot;
+  inherit (host) libraries loader;
   tools = [ interpreter ];
 }

@@ -14,11 +14,12 @@ for program in "$out"/bin/* */data/bin/*; do
     [ -e "$program" ] || continue
     chmod 755 "$program"
     interpreter=$(patchelf --print-interpreter "$program" 2>/dev/null) || fail "not a program: $program"
-    [ -z "$interpreter" ] || patchelf --set-interpreter "$sysroot/lib64/ld-linux-x86-64.so.2" \
-        --force-rpath --set-rpath "$(echo "$sysroot"/usr/lib/*-linux-gnu)" "$program"
+    [ -z "$interpreter" ] || patchelf --set-interpreter "$loader" \
+        --force-rpath --set-rpath "$libraries" "$program"
     case $program in "$out"/*) ;; *) ln -s "$out/site/$program" "$out/bin" ;; esac
 done
 
-# Once here, since nobody can write it beside the files later. The hash makes it the same whenever it is compiled.
+# Python files are compiled here, since nobody can write it beside the files later. The hash makes
+# it the same whenever it is compiled.
 python3 -m compileall -q -j "${NIX_BUILD_CORES:-1}" --invalidation-mode unchecked-hash . ||
     echo "note: some Python files of these wheels do not compile" >&2

@@ -1,6 +1,6 @@
 # A development shell for one variant: its compilers, a Python with its torch, and kernel-builder.
-# NB: not through nix/run.nix: `nix develop` of Nix 2.8 takes no derivation with structured attributes, and asks for bash as
-# the builder and for a list of outputs.
+# NB: not through nix/run.nix: `nix develop` of Nix 2.8 takes no derivation with structured
+# attributes, and asks for bash as the builder and for a list of outputs.
 { seed, system }:
 {
   name,
@@ -22,7 +22,7 @@
 }:
 let
   cuda = toolchain.cuda or null;
-  # What compiles CUDA where it is not nvcc.
+  # The compiler of CUDA code where it is not nvcc.
   clang = toolchain.clang or null;
   programs = [
     environment

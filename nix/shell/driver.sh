@@ -1,5 +1,5 @@
-# Makes the GPU driver of the machine visible to programs whose loader does not look where the machine's does.
-# Sourced by shells and by programs of a kernel's flake.
+# Makes the GPU driver of the machine visible to programs whose loader does not look where the
+# machine's does. Sourced by shells and by programs of a kernel's flake.
 
 # Prints the folder of a library of the machine.
 find_driver() {
@@ -7,9 +7,9 @@ find_driver() {
     for folder in /run/opengl-driver/lib /usr/lib/wsl/lib; do
         [ -e "$folder/$library" ] && echo "$folder" && return
     done
-    folder=$({ ldconfig -p || /sbin/ldconfig -p; } 2>/dev/null | sed -n "s|.*$library (.*x86-64.*) => \(.*\)/$library|\1|p" |
+    folder=$({ ldconfig -p || /sbin/ldconfig -p; } 2>/dev/null | sed -n "s|.*$library (libc6,[^)]*64[^)]*) => \(.*\)/$library|\1|p" |
         head -n 1) || true
-    for folder in "$folder" /usr/lib/x86_64-linux-gnu /usr/lib64 /usr/local/nvidia/lib64; do
+    for folder in "$folder" "/usr/lib/$(uname -m)-linux-gnu" /usr/lib64 /usr/local/nvidia/lib64; do
         [ -n "$folder" ] && [ -e "$folder/$library" ] && echo "$folder" && return
     done
     return 1

@@ -1,9 +1,9 @@
-# What a development shell does when it is entered. Nothing of it outlives the shell but the folder .venv.
+# The start of a development shell. Only the folder .venv outlives the shell.
 
 # Set by `kernel-builder devshell`: where that program is.
 [ -z "${KERNEL_BUILDER_TOOL-}" ] || PATH=$PATH:$KERNEL_BUILDER_TOOL
 
-# What a build has in its place.
+# Builds have this value, which `nix develop` passes on.
 if [ "${SHELL-}" = /noshell ]; then
     SHELL=$(readlink "/proc/$$/exe")
     BASH=$SHELL
@@ -16,7 +16,8 @@ if [ -n "${KERNEL_BUILDER_DRIVER-}" ]; then
     show_driver
 fi
 
-# A virtual environment for what is installed here; torch and the rest come from the shell.
+# A virtual environment for packages that a person installs here; torch and the rest come from the
+# shell.
 kernel_builder_venv() {
     local venv=$PWD/.venv marker=$PWD/.venv/.kernel-builder site
     if [ -e "$venv" ] && [ ! -e "$marker" ]; then
@@ -29,7 +30,7 @@ kernel_builder_venv() {
         python3 "$KERNEL_BUILDER_SHELL/make_venv.py" "$venv" || return
         printf '*\n' >"$venv/.gitignore"
     fi
-    # What is installed stays when the variant changes.
+    # Installed packages stay when the variant changes.
     if [ "$(cat "$marker" 2>/dev/null)" != "$KERNEL_BUILDER_ENVIRONMENT" ]; then
         site=$(echo "$venv"/lib/python3.*/site-packages)
         printf 'import site; site.addsitedir("%s/site")\n' "$KERNEL_BUILDER_ENVIRONMENT" >"$site/kernel-builder.pth"

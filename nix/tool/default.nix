@@ -1,6 +1,7 @@
-# kernel-builder itself as a derivation: a static program that refers to nothing in the store, so that it is also the
-# builder of other derivations. `nix run <flake>#kernel-builder` starts it.
-# Three layers: crates (a change of Cargo.lock), dependencies (that, or of Cargo.toml), and our own sources.
+# kernel-builder itself as a derivation: a static program that refers to nothing in the store, so
+# that it is also the builder of other derivations. `nix run <flake>#kernel-builder` starts it.
+# Three layers: crates (a change of Cargo.lock), dependencies (that, or of Cargo.toml), and our own
+# sources.
 {
   pins,
   run,
@@ -57,7 +58,8 @@ let
     }
   );
 
-  # What the program is made of: its code, and what it holds inside (src/library.rs).
+  # The files that the program is made of: its code, and the files that it holds inside
+  # (src/library.rs).
   parts = [
     "Cargo.lock"
     "build.rs"

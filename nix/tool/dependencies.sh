@@ -1,4 +1,5 @@
-# Cargo.toml and Cargo.lock -> $out, cargo's target folder with everything compiled but our own crate.
+# Cargo.toml and Cargo.lock -> $out, cargo's target folder with everything compiled but our own
+# crate.
 # shellcheck source=nix/tool/cargo.sh
 . "$cargo"
 mkdir -p source/src
@@ -8,7 +9,8 @@ cp "$lock" Cargo.lock
 for program in src/main.rs build.rs; do echo 'fn main() {}' >"$program"; done
 : >src/lib.rs
 build
-# NB: nothing of the empty crate may stay: cargo would take it for the real one, whose files are not newer.
+# NB: no file of the empty crate may stay: cargo would take it for the real one, whose files are not
+# newer.
 cd "$CARGO_TARGET_DIR"
 find . \( -name 'kernel-builder*' -o -name 'kernel_builder*' -o -name 'libkernel_builder*' \) -prune -exec rm -rf {} +
 # The order of its entries differs from run to run.

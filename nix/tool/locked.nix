@@ -1,4 +1,5 @@
-# The crates of a Cargo.lock, which has everything that Nix needs to know of them: file name, checksum, archive.
+# The crates of a Cargo.lock, which has everything that Nix needs to know of them: file name,
+# checksum, archive.
 { pins }:
 lock:
 map

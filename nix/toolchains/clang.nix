@@ -1,5 +1,6 @@
-# clang from Debian packages, as the compiler of CUDA toolkits that no package index has an nvcc of. It has the headers and
-# libraries of the host compiler, which also compiles everything else of a variant: one libstdc++ for all.
+# clang from Debian packages, as the compiler of CUDA toolkits that no package index has an nvcc of.
+# It has the headers and libraries of the host compiler, which also compiles everything else of a
+# variant: one libstdc++ for all.
 {
   name,
   host,
@@ -11,7 +12,7 @@
   bin = run {
     inherit name;
     script = ./clang.sh;
-    inherit (host) sysroot;
+    inherit (host) loader sysroot triplet;
     debs = pins.family name;
   };
 }

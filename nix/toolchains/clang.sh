@@ -1,4 +1,5 @@
-# Debian packages -> $out, and bin/clang++ in it, aimed at the host compiler's headers and libraries.
+# Debian packages -> $out, and bin/clang++ in it, aimed at the host compiler's headers and
+# libraries.
 mkdir -p "$out/usr/lib" "$out/bin"
 cd "$out"
 # Merged /usr, as in the sysroot.
@@ -6,12 +7,13 @@ ln -s usr/lib lib
 for deb in "${debs[@]}"; do dpkg-deb -x "$deb" .; done
 rm -rf usr/bin usr/share etc
 
-libraries=usr/lib/x86_64-linux-gnu
+libraries=usr/lib/$triplet
 set -- usr/lib/llvm-*/bin/clang
 [ -e "$1" ] || fail "no clang in the packages"
 [ $# = 1 ] || fail "more than one clang in the packages: $*"
-# NB: RPATH, which the libraries of a library inherit, and in each file, since one with a RUNPATH inherits nothing.
-patchelf --set-interpreter "$sysroot/lib64/ld-linux-x86-64.so.2" "$1"
+# NB: RPATH, which the libraries of a library inherit, and in each file, since one with a RUNPATH
+# inherits nothing.
+patchelf --set-interpreter "$loader" "$1"
 for file in "$1" "$libraries"/libclang-cpp.so.* "$libraries"/libLLVM.so.*; do
     [ -L "$file" ] || patchelf --force-rpath --set-rpath "$out/$libraries:$sysroot/$libraries" "$file"
 done
@@ -28,7 +30,7 @@ sed 's/^\(__DEVICE__ float sqrtf(float __a) {\) return __nv_sqrtf(__a); }$/\1\
 ! cmp -s exact "$math" || fail "$math has another sqrtf than this recipe knows"
 mv exact "$math"
 
-gcc=$(echo "$sysroot"/usr/lib/gcc/x86_64-linux-gnu/*)
+gcc=$(echo "$sysroot"/usr/lib/gcc/"$triplet"/*)
 printf '#!%s\nexec %s/clang++ --sysroot=%s --gcc-install-dir=%s "$@"\n' \
     "$builder" "$out/${1%/*}" "$sysroot" "$gcc" >bin/clang++
 chmod 755 bin/clang++

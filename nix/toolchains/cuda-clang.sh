@@ -15,10 +15,9 @@ for library in lib/lib*.so.*; do
     ln -s "$name" "lib/${name%%.so.*}.so"
 done
 
-libraries=$sysroot/usr/lib/x86_64-linux-gnu
 gcc -O2 -Wall -Wextra -Werror -Iinclude -o bin/fatbinary "$fatbinary" -Llib -lnvfatbin
 for program in ptxas fatbinary; do
     chmod 755 "bin/$program"
-    patchelf --set-interpreter "$sysroot/lib64/ld-linux-x86-64.so.2" \
+    patchelf --set-interpreter "$loader" \
         --force-rpath --set-rpath "$out/lib:$libraries" "bin/$program"
 done

@@ -10,9 +10,10 @@ let
     inherit name;
     script = ./cuda.sh;
     # Whose loader and libc the programs run with.
-    inherit (host) sysroot;
+    inherit (host) libraries loader;
     wheels = pins.family name;
-    # Header trees of the math libraries, without the libraries (hundreds of MB that a kernel does not link).
+    # Header trees of the math libraries, without the libraries (hundreds of MB that a kernel does
+    # not link).
     headers = pins.family "${name}-headers";
   };
 in

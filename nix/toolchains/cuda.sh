@@ -16,6 +16,6 @@ find . -type f \( -path '*/bin/*' -o -path '*/nvvm/bin/*' \) -exec chmod 755 {} 
 find . -type f -perm -0100 | while read -r file; do
     interpreter=$(patchelf --print-interpreter "$file" 2>/dev/null) || continue
     [ -n "$interpreter" ] || continue
-    patchelf --set-interpreter "$sysroot/lib64/ld-linux-x86-64.so.2" \
-        --force-rpath --set-rpath "$sysroot/usr/lib/x86_64-linux-gnu" "$file"
+    patchelf --set-interpreter "$loader" \
+        --force-rpath --set-rpath "$libraries" "$file"
 done

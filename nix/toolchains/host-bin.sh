@@ -6,5 +6,5 @@ for program in gcc g++ cpp; do
     chmod 755 "$program"
 done
 for tool in ar as c++filt ld nm objcopy objdump ranlib readelf strip; do
-    ln -s "$sysroot/usr/bin/x86_64-linux-gnu-$tool" "$tool"
+    ln -s "$sysroot/usr/bin/$triplet-$tool" "$tool"
 done

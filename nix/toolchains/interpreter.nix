@@ -1,6 +1,8 @@
 # A Python that runs build steps written in Python (torch's hipify). Kernels never see it.
 {
   name,
+  # From ../linux.nix.
+  linux,
   pins,
   run,
 }:
@@ -8,5 +10,6 @@ run {
   inherit name;
   script = ./interpreter.sh;
   relocate = ./relocate.sh;
+  inherit (linux) loader;
   debs = pins.family name;
 }

@@ -7,6 +7,6 @@ for deb in "${debs[@]}"; do dpkg-deb -x "$deb" "$out"; done
 (cd "$out" && rm -rf usr/share etc var)
 relink "$out"
 set -- "$out"/usr/lib/*-linux-gnu
-relocate "$out/usr/bin" "$out/lib64/ld-linux-x86-64.so.2" "$1"
+relocate "$out/usr/bin" "$out/$loader" "$1"
 set -- "$out"/usr/bin/python3.*
 ln -s "${1##*/}" "$out/usr/bin/python3"

@@ -1,7 +1,8 @@
-# What a library is linked with so that it loads on systems as old as a policy promises: the C and C++ libraries of the
-# host compiler, cut down to the symbol versions that the policy allows, with the host's static code for what those lack.
-# It is the same for every kernel. Whether a linked library keeps the policy is for nix/kernel/link.sh to say.
-{ run }:
+# Libraries to link with, so that a kernel loads on systems as old as a policy promises: the C and
+# C++ libraries of the host compiler, cut down to the symbol versions that the policy allows, with
+# the host's static code for what those lack. It is the same for every kernel. Whether a linked
+# library keeps the policy is for nix/kernel/link.sh to say.
+{ linux, run }:
 {
   # From host.nix.
   host,
@@ -13,6 +14,8 @@ run {
   script = ./manylinux.sh;
   parts = ./manylinux;
   tools = [ host.bin ];
-  inherit (host) sysroot;
+  inherit (host) libraries;
+  # The loader's name, which has symbols too.
+  loader = baseNameOf linux.loader;
   inherit policy;
 }

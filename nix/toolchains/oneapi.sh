@@ -1,4 +1,5 @@
-# Intel's packages -> $out: bin (icx, icpx), include, lib, and oneapi, laid out as Intel installs it.
+# Intel's packages -> $out: bin (icx, icpx), include, lib, and oneapi, laid out as Intel installs
+# it.
 # shellcheck source=nix/toolchains/rpm.sh
 . "$unpack"
 # shellcheck source=nix/toolchains/relocate.sh
@@ -24,7 +25,8 @@ for program in icx icpx; do
         "$builder" "$compiler" "$program" "$sysroot" "$gcc" >"$out/bin/$program"
     chmod 755 "$out/bin/$program"
 done
-# Only what torch's headers include: the compiler's own folder holds a <complex> that is not for everybody.
+# Only the headers that torch's headers include: the compiler's own folder holds a <complex> that is
+# not for everybody.
 for name in sycl CL; do [ ! -e "$compiler/include/$name" ] || ln -s "$compiler/include/$name" "$out/include/$name"; done
 for header in "$out"/oneapi/mkl/[0-9]*/include/*; do [ ! -e "$header" ] || ln -s "$header" "$out/include"; done
 for library in "$compiler"/lib/lib*.so*; do [ ! -e "$library" ] || ln -s "$library" "$out/lib"; done

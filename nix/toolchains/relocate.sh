@@ -1,8 +1,8 @@
 # Sourced by recipes whose programs were built for folders of a distribution.
 
-# Usage: relocate ROOT LOADER FOLDERS
-# Makes the programs below ROOT run with LOADER and find libraries in FOLDERS (separated by colons) after those that
-# they name relative to themselves, and the shared libraries that name folders likewise.
+# Usage: relocate ROOT LOADER FOLDERS Makes the programs below ROOT run with LOADER and find
+# libraries in FOLDERS (separated by colons) after those that they name relative to themselves, and
+# the shared libraries that name folders likewise.
 relocate() {
     local file interpreter own
     find "$1" -type f \( -perm -0100 -o -name '*.so*' \) | while read -r file; do

@@ -1,4 +1,5 @@
-# ROCm from AMD's packages: clang for HIP, device libraries, headers, and the runtime that kernels are linked with.
+# ROCm from AMD's packages: clang for HIP, device libraries, headers, and the runtime that kernels
+# are linked with.
 {
   # "rocm-7.1"
   name,

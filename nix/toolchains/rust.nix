@@ -1,6 +1,7 @@
 # Rust from Debian packages: rustc, cargo, and cc, their linker, which calls the gcc of the PATH.
-# NB: the security suite's Rust, since the release's (1.85) is older than what the tool's crates need (Cargo.toml,
-# rust-version). That suite holds one version at a time: its pins are refreshed when it moves on.
+# NB: the security suite's Rust, since the release's (1.85) is older than what the tool's crates
+# need (Cargo.toml, rust-version). That suite holds one version at a time: its pins are refreshed
+# when it moves on.
 {
   name,
   host,
@@ -11,5 +12,5 @@ run {
   inherit name;
   script = ./rust.sh;
   debs = pins.family name;
-  inherit (host) sysroot;
+  inherit (host) libraries loader triplet;
 }

@@ -6,18 +6,16 @@ ln -s usr/lib lib
 for deb in "${debs[@]}"; do dpkg-deb -x "$deb" .; done
 rm -rf usr/share usr/libexec usr/bin/rustdoc etc var
 
-loader=$sysroot/lib64/ld-linux-x86-64.so.2
-libraries=$sysroot/usr/lib/x86_64-linux-gnu
 for program in rustc cargo; do
-    patchelf --set-interpreter "$loader" --force-rpath --set-rpath "$out/usr/lib/x86_64-linux-gnu:$libraries" \
+    patchelf --set-interpreter "$loader" --force-rpath --set-rpath "$out/usr/lib/$triplet:$libraries" \
         "usr/bin/$program"
     ln -s "../usr/bin/$program" "bin/$program"
 done
 # NB: a search path of a library's own would replace that of the program that loads it.
-for library in usr/lib/x86_64-linux-gnu/libLLVM.so.*; do patchelf --remove-rpath "$library"; done
+for library in usr/lib/"$triplet"/libLLVM.so.*; do patchelf --remove-rpath "$library"; done
 
-# Build scripts are programs that run during a build: they use the sysroot's loader, since a sandbox has no other. What
-# is linked statically needs none, and libraries take that of their program.
+# Build scripts are programs that run during a build: they use the sysroot's loader, since a sandbox
+# has no other. A static program needs none, and libraries take that of their program.
 cat >bin/cc <<EOF
 #!$builder
 for argument in "\$@"; do

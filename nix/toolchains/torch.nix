@@ -1,5 +1,6 @@
-# What an extension needs of torch: its headers, and libraries to link. Of the libraries only the names matter, since
-# their symbols have no versions and the loader finds each wherever it is: stubs stand for a gigabyte.
+# The parts of torch that an extension needs: its headers, and libraries to link. Of the libraries
+# only the names matter, since their symbols have no versions and the loader finds each wherever it
+# is: stubs stand for a gigabyte.
 {
   name,
   host,

@@ -1,4 +1,5 @@
-# What an extension needs of TVM's foreign function interface: C++ headers, and the library that it links.
+# The parts of TVM's foreign function interface that an extension needs: C++ headers, and the
+# library that it links.
 { name, pins }:
 let
   # Members of the wheel, as they lie in it.

@@ -1,7 +1,6 @@
-/* What clang calls as `fatbinary`, which no package of CUDA 12 has: puts the device code of a file, for all of its
- * architectures, into one container, through NVIDIA's library for that. Not a general fatbinary: it knows the arguments
- * of clang alone.
- *
+/*The `fatbinary` that clang calls, which no package of CUDA 12 has: puts the device code of a file,
+for all of its architectures, into one container, through NVIDIA's library for that. Not a general
+fatbinary: it knows the arguments of clang alone. *
  *     fatbinary -64 --create FILE --image=profile=sm_90,file=F --image=profile=compute_90,file=F     (clang 19)
  *     fatbinary -64 --create FILE --image3=kind=elf,sm=90,file=F --image3=kind=ptx,sm=90,file=F      (clang 22)
  */
@@ -20,8 +19,8 @@ static _Noreturn void fail(const char *format, ...) {
     exit(1);
 }
 
-static void check(nvFatbinResult result, const char *what) {
-    if (result != NVFATBIN_SUCCESS) fail("%s: %s", what, nvFatbinGetErrorString(result));
+static void check(nvFatbinResult result, const char *action) {
+    if (result != NVFATBIN_SUCCESS) fail("%s: %s", action, nvFatbinGetErrorString(result));
 }
 
 /* The text after a prefix, or null. */
@@ -44,7 +43,8 @@ static char *contents(const char *path, size_t *size) {
     return bytes;
 }
 
-/* Adds one image. NB: the library's `identifier` stays empty, since the names of clang's files are random. */
+/*Adds one image. NB: the library's `identifier` stays empty, since the names of clang's files are
+random. */
 static void add(nvFatbinHandle fatbin, char *image) {
     const char *path = NULL, *sm = NULL, *kind = NULL, *value;
     for (char *field = strtok(image, ","); field; field = strtok(NULL, ",")) {
@@ -66,7 +66,8 @@ static void add(nvFatbinHandle fatbin, char *image) {
 
 int main(int count, char **arguments) {
     const char *output = NULL, *value;
-    /* The library has options when it starts. Those of compression may come through clang's -Xcuda-fatbinary. */
+    /*The library has options when it starts. Those of compression may come through clang's
+    -Xcuda-fatbinary. */
     const char **options = calloc((size_t)count + 2, sizeof *options);
     if (!options) fail("no memory");
     size_t known = 0;

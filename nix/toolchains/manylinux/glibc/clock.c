@@ -1,5 +1,6 @@
-/* Waits with a deadline on a clock of the caller's choice (glibc 2.30), as waits with a deadline of the wall clock. What
-   std::condition_variable::wait_for, std::timed_mutex and their like are made of, for std::chrono::steady_clock. */
+/*Waits with a deadline on a clock of the caller's choice (glibc 2.30), as waits with a deadline of
+the wall clock. What std::condition_variable::wait_for, std::timed_mutex and their like are made of,
+for std::chrono::steady_clock. */
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,7 +18,8 @@ static int passed(clockid_t clock, const struct timespec *deadline) {
   return now.tv_sec != deadline->tv_sec ? now.tv_sec > deadline->tv_sec : now.tv_nsec >= deadline->tv_nsec;
 }
 
-/* The time of the wall clock at which another clock shows `deadline`, if nobody sets the former until then. */
+/*The time of the wall clock at which another clock shows `deadline`, if nobody sets the former
+until then. */
 static struct timespec on_the_wall(clockid_t clock, const struct timespec *deadline) {
   struct timespec wall = *deadline, here, there;
   if (clock == CLOCK_REALTIME || deadline->tv_nsec < 0 || deadline->tv_nsec >= NANOSECONDS) return wall;

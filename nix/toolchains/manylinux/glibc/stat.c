@@ -1,5 +1,5 @@
-/* The stat and mknod families, which are functions from glibc 2.33 on. Before, programs had them as static wrappers of
-   versioned ones, as here. */
+/*The stat and mknod families, which are functions from glibc 2.33 on. Before, programs had them as
+static wrappers of versioned ones, as here. */
 
 #define _GNU_SOURCE
 #include <sys/stat.h>

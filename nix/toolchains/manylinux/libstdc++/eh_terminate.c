@@ -1,5 +1,5 @@
-/* Instead of libstdc++.a's member of this name, which its code for std::exception_ptr needs one function of: the rest of
-   it would bring a second terminate handler into the process. */
+/*Instead of libstdc++.a's member of this name, which its code for std::exception_ptr needs one
+function of: the rest of it would bring a second terminate handler into the process. */
 
 #include <stdlib.h>
 
