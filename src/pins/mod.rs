@@ -13,6 +13,7 @@ pub mod packages;
 pub mod pip;
 pub mod ranges;
 pub mod refresh;
+pub mod requirement;
 mod run;
 pub mod runtime;
 pub mod simple;

@@ -13,6 +13,7 @@ use thiserror::Error;
 
 use super::pip::{self, PipIndexes, ResolveQuestion, ResolvedWheel};
 use super::refresh::wheel::normalized;
+use super::requirement::read_requirement;
 use super::{Archive, ArchiveKind, PinError, find_family, runtime};
 use crate::emit::MARKER;
 
@@ -253,21 +254,20 @@ impl FromStr for PackageRequest {
     type Err = PackageRequestError;
 
     fn from_str(text: &str) -> Result<Self, PackageRequestError> {
-        let in_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let text = text.trim();
-        let end = text.find(|c| !in_name(c)).unwrap_or(text.len());
-        let (name, specifiers) = text.split_at(end);
-        // PEP 508
-        if !name.starts_with(|c: char| c.is_ascii_alphanumeric())
-            || !name.ends_with(|c: char| c.is_ascii_alphanumeric())
-        {
+        let requirement = read_requirement(text);
+        let name = requirement.name;
+        if name.is_empty() {
             return Err(PackageRequestError::Name(text.to_owned()));
         }
-        let specifiers = VersionSpecifiers::from_str(specifiers)
-            .map_err(|_| PackageRequestError::Versions(specifiers.to_owned()))?;
+        let no_versions = || PackageRequestError::Versions(text[name.len()..].to_owned());
+        if requirement.extras.is_some() || requirement.condition.is_some() {
+            return Err(no_versions());
+        }
+        let specifiers = VersionSpecifiers::from_str(requirement.versions);
         Ok(Self {
             name: normalized(name),
-            specifiers: specifiers.to_string(),
+            specifiers: specifiers.map_err(|_| no_versions())?.to_string(),
         })
     }
 }

@@ -9,6 +9,7 @@ use pep440_rs::VersionSpecifiers;
 use super::super::error::IndexError;
 use super::wheel::normalized;
 use crate::matrix::CxxAbi;
+use crate::pins::requirement::read_requirement;
 
 /// Members of a torch wheel that `TorchWheel` is read from, as patterns.
 pub const TORCH_MEMBERS: [&str; 4] = [
@@ -89,22 +90,10 @@ pub fn requirements(metadata: &str) -> BTreeMap<String, String> {
     let headers = metadata.lines().take_while(|line| !line.is_empty());
     let mut found = BTreeMap::new();
     for requirement in headers.filter_map(|line| line.strip_prefix("Requires-Dist:")) {
-        let (requirement, _marker) = requirement.split_once(';').unwrap_or((requirement, ""));
-        let requirement = requirement.trim();
-        let name_end = requirement
-            .find(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c))
-            .unwrap_or(requirement.len());
-        let (name, rest) = requirement.split_at(name_end);
-        let specifiers = rest.trim_start();
-        let specifiers = match specifiers.strip_prefix('[') {
-            Some(extras) => extras.split_once(']').map_or("", |(_, rest)| rest),
-            None => specifiers,
-        };
-        let specifiers = specifiers.trim().trim_matches(['(', ')']).trim();
-        if VersionSpecifiers::from_str(specifiers).is_ok() {
-            found
-                .entry(normalized(name))
-                .or_insert_with(|| specifiers.to_owned());
+        let requirement = read_requirement(requirement);
+        if VersionSpecifiers::from_str(requirement.versions).is_ok() {
+            let first = found.entry(normalized(requirement.name));
+            first.or_insert_with(|| requirement.versions.to_owned());
         }
     }
     found

