@@ -7,7 +7,7 @@ mod synthetic;
 use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
-use kernel_builder::emit::nix::build_nix;
+use kernel_builder::emit::build_nix;
 use kernel_builder::kernel::Kernel;
 use kernel_builder::matrix::{matrix, table};
 use kernel_builder::nix::Nix;
@@ -39,7 +39,7 @@ fn main() {
             .unwrap_or_else(|error| panic!("{error}"))
             .kernel;
         let plan = plan(&kernel, &matrix(&kernel, table()), table()).expect("a plan");
-        let text = build_nix(&plan).expect("build.nix");
+        let text = build_nix(&plan, table()).expect("build.nix");
         (plan, text)
     };
     let (plan, text) = all();

@@ -4,7 +4,4 @@
   genKernelFlakeOutputs = import ./genKernelFlakeOutputs.nix;
   kernel = import ./kernel.nix;
   toolchain = import ./toolchain.nix;
-  torchExtension = import ./torchExtension.nix;
-  torchNoarch = import ./torchNoarch.nix;
-  tvmFfiExtension = import ./tvmFfiExtension.nix;
 }

@@ -2,11 +2,15 @@
 //! replaced.
 
 mod common;
+#[path = "../benches/builds/synthetic.rs"]
+#[expect(dead_code, reason = "benches use more of it")]
+mod synthetic;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use common::kernel::Sample;
-use common::nix;
-use kernel_builder::emit::{self, EmitError, Written, nix::build_nix, nix::string};
+use common::{agreement, nix};
+use kernel_builder::emit::release_table::{self, ReleaseTable};
+use kernel_builder::emit::{self, EmitError, Written, build_nix, nix::string};
 use kernel_builder::kernel::Kernel;
 use kernel_builder::manifest::Manifest;
 use kernel_builder::matrix::{matrix, table};
@@ -14,7 +18,7 @@ use kernel_builder::plan::{Plan, plan};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Texts that have a meaning to Nix somewhere in a string, or had one to a program that wrote Nix.
 const HOSTILE: &[&str] = &[
@@ -53,7 +57,7 @@ fn golden(example: &str) {
         &table().toolkits,
     )
     .expect("an example");
-    let text = build_nix(&plan_of(&kernel.kernel)).expect("build.nix");
+    let text = build_nix(&plan_of(&kernel.kernel), table()).expect("build.nix");
 
     let path = repository.join(format!("examples/{example}/build.nix"));
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
@@ -73,9 +77,24 @@ fn golden(example: &str) {
     )
     .expect("an example");
     assert_eq!(
-        build_nix(&plan_of(&again.kernel)).expect("build.nix"),
+        build_nix(&plan_of(&again.kernel), table()).expect("build.nix"),
         text,
         "not deterministic"
+    );
+}
+
+/// Nix reads names and flags of releases from a file that Rust makes of its own table.
+#[test]
+fn the_release_table_of_nix_is_golden() {
+    let text = ReleaseTable::new(table()).text();
+    let path = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join(release_table::PATH);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, &text).expect("write the golden file");
+    }
+    let expected = std::fs::read_to_string(&path).expect("a golden file");
+    assert!(
+        text == expected,
+        "{path} is not made of src/matrix/toolchains.toml: run this test with UPDATE_GOLDEN=1"
     );
 }
 
@@ -186,64 +205,24 @@ cxx-flags = {list}
         ],
     );
     let kernel = sample.kernel();
+    agreement::assert_nix_gets_the_plan(&kernel);
+
+    // The plan in turn holds what build.toml says.
     let plan = plan_of(&kernel);
-    emit::write(
-        &kernel.root.join("build.nix"),
-        &build_nix(&plan).expect("build.nix"),
-    )
-    .expect("written");
-
-    let back = nix::evaluate(&format!(
-        "import (/. + {}) {{ kernelBuilder = {{
-            kernel = kernel: kernel;
-            torchExtension = common: variant: variant // {{ kernel = removeAttrs common [ \"root\" ]; }};
-            torchNoarch = common: variant: variant // {{ kernel = removeAttrs common [ \"root\" ]; }};
-        }}; }}",
-        string(kernel.root.join("build.nix").as_str())
-    ));
-    let expected = serde_json::to_value(&plan).expect("JSON");
-    let list = |name: &str| expected[name].as_array().expect("a list").clone();
-    let mut variants = [list("variants"), list("noarch")].concat();
-    assert!(variants.len() > 30);
-    for variant in &mut variants {
-        let keys = [
-            "name", "manifest", "python", "listing", "searches", "objects",
-        ];
-        let common = keys.map(|key| (key.to_owned(), expected[key].clone()));
-        variant["kernel"] = Value::Object(common.into_iter().collect());
-    }
-    assert_eq!(
-        back,
-        json!({ "name": "sample", "hub": {}, "variants": variants })
-    );
-
-    // The plan in turn holds the texts of build.toml.
-    let variants = back["variants"].as_array().expect("a list");
-    let at = |name: &str| {
+    for name in ["cpu", "cu130"] {
         let name = format!("torch211-cxx11-{name}-x86_64-linux");
-        let mut variants = variants.iter();
-        variants
-            .position(|variant| variant["variant"] == name)
-            .expect("a variant")
-    };
-    let (cpu, cuda) = (at("cpu"), at("cu130"));
-    // No unit includes a file.
-    let units = |variant: usize, component: usize| {
-        let variant = &variants[variant];
-        let shared = &variant["components"][component]["shared"][0];
-        &variant["kernel"]["objects"][shared.as_u64().expect("a place") as usize]["units"]
-    };
-    let flags = |variant: usize, component: usize| -> Vec<&Value> {
-        let flags = units(variant, component)["flags"]
-            .as_array()
-            .expect("a list");
-        flags[flags.len() - HOSTILE.len()..].iter().collect()
-    };
-    for (variant, component) in [(cpu, 0), (cpu, 1), (cuda, 0), (cuda, 1)] {
-        assert_eq!(flags(variant, component), HOSTILE);
+        let mut variants = plan.variants.iter();
+        let variant = variants.find(|variant| variant.variant == name);
+        let variant = variant.expect("a variant");
+        assert_eq!(variant.metadata.license, odd);
+        for component in &variant.components {
+            // None of them includes anything.
+            let flags = &component.units[0].flags;
+            assert_eq!(flags[flags.len() - HOSTILE.len()..], *HOSTILE);
+        }
+        let sources = &variant.components[1].units[0].sources;
+        assert!(sources[0].starts_with(&format!("csrc/{odd}.c")));
     }
-    assert_eq!(variants[cpu]["metadata"]["license"], odd);
-    assert_eq!(units(cuda, 1)["sources"], json!([format!("csrc/{odd}.cu")]));
 }
 
 /// Where free text has no business, build.toml is refused with the line that is wrong.
@@ -409,9 +388,56 @@ fn a_users_file_is_replaced_in_place() {
     assert_eq!(dir.read_dir_utf8().expect("a folder").count(), 2);
 }
 
-/// Values that variants share are written once, and Nix reads the same values.
+/// People review build.nix. It once had 2,437 lines for the three sources of relu.
 #[test]
-fn common_values_have_a_name() {
-    let text = include_str!("../examples/relu/build.nix");
-    assert_eq!(text.matches("GLIBCXX = ").count(), 1, "{text}");
+fn build_nix_is_short_enough_to_review() {
+    let lines = |root: &Utf8Path| {
+        let kernel = Kernel::load(root, &table().toolkits)
+            .expect("a kernel")
+            .kernel;
+        let text = build_nix(&plan_of(&kernel), table()).expect("build.nix");
+        text.lines().count()
+    };
+    let relu = lines(&Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/relu"));
+    assert!(relu <= 250, "{relu} lines");
+
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for cuda in [0, 60] {
+        let kernel = synthetic::Synthetic {
+            units: 60,
+            cuda,
+            instances: 1,
+        };
+        synthetic::write(folder.path(), kernel, "");
+        let sixty = lines(Utf8Path::from_path(folder.path()).expect("a UTF-8 path"));
+        assert!(sixty <= 450, "{sixty} lines");
+    }
+
+    let sources: Vec<String> = (0..2816).map(|at| format!("csrc/unit_{at}.hip")).collect();
+    let sample = Sample::new(
+        &format!(
+            r#"
+[general]
+name = "sample"
+edition = 5
+version = 1
+license = "MIT"
+backends = ["rocm"]
+
+[torch]
+src = ["torch-ext/binding.cpp"]
+
+[kernel.gpu]
+backend = "rocm"
+depends = []
+src = {sources:?}
+"#
+        ),
+        &[("csrc/a.h", ""), ("csrc/b.h", "#include \"a.h\"\n")],
+    );
+    for source in &sources {
+        sample.write(source, "#include \"a.h\"\n#include \"b.h\"\n");
+    }
+    let many = lines(&sample.kernel().root);
+    assert!(many <= 4 * sources.len(), "{many} lines");
 }

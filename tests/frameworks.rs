@@ -79,7 +79,7 @@ for variant in pathlib.Path('build').iterdir():
 #[ignore = "builds with Nix: run by `make test`"]
 fn python_alone_builds_and_loads() {
     let example = Example::copy("silu-and-mul").build(&[]);
-    let names = ["torch-cpu", "torch-cuda", "torch-rocm", "torch-xpu"];
+    let names = ["torch-cuda", "torch-rocm", "torch-xpu", "torch-cpu"];
     assert_eq!(example.built(), names);
     example.check_metadata();
     example.test(None);
@@ -223,7 +223,7 @@ fn python_alone_belongs_to_every_system() {
         string(root.join("lib").as_str()),
         string(root.join("examples/silu-and-mul").as_str()),
     ));
-    let names = json!(["torch-cpu", "torch-cuda", "torch-rocm", "torch-xpu"]);
+    let names = json!(["torch-cuda", "torch-rocm", "torch-xpu", "torch-cpu"]);
     assert_eq!(value["packages"], names);
     assert_eq!(value["redistributable"], names);
     let systems = value["systems"].as_array().expect("a list");

@@ -4,766 +4,108 @@
   # The kernel's folder.
   root ? ./.,
 }:
-let
-  kernel = {
-    name = "relu-tvm-ffi";
-    inherit root;
-    manifest = "f55d18c752eb88d71575c478b67671a6366c733f07a4c51087e6f2bcb36fea63";
-    python = {
-      dir = "tvm-ffi-ext/relu_tvm_ffi";
-      extensions = [
-        "py"
-        "pyi"
-      ];
-    };
-    listing = {
-      folders = [
-        "csrc"
-        "tvm-ffi-ext"
-      ];
-      digest = "7f0e4215c0f1c77e7e4bf01e81f5a93e716ab404d48d013e305b3adcb89ff5f6";
-    };
-    searches = [
-      {
-        include = [ "csrc" ];
-        digests = {
-          "csrc/relu.h" = "8fc17e3bff71aec1";
-          "csrc/relu_cpu.cpp" = "7899d9a4e2c12977";
-          "csrc/relu_cuda.cu" = "1561d30676b11c60";
-          "tvm-ffi-ext/binding.cpp" = "05b3b3be26f662dc";
-        };
-        includes = {
-          "csrc/relu_cpu.cpp" = [ "csrc/relu.h" ];
-          "csrc/relu_cuda.cu" = [ "csrc/relu.h" ];
-          "tvm-ffi-ext/binding.cpp" = [ "csrc/relu.h" ];
-        };
-        binary = [ ];
-      }
-    ];
-    objects = [
-      {
-        system = "x86_64-linux";
-        toolchain = {
-          host = "gcc-12";
-        };
-        include = [ "csrc" ];
-        units = units1;
-      }
-      {
-        system = "x86_64-linux";
-        toolchain = {
-          clang = "clang-19";
-          cuda = "cuda-12.6";
-          host = "gcc-12";
-        };
-        include = [ "csrc" ];
-        units = {
-          driver = "clang";
-          namespace = "none";
-          framework = false;
-          flags = [
-            "-DCUDA_KERNEL"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-D__CUDACC_VER_MAJOR__=12"
-            "-D__CUDACC_VER_MINOR__=6"
-            "-std=c++17"
-            "--no-cuda-include-ptx=all"
-          ];
-          split = {
-            archs = [
-              arch1
-              arch2
-              arch3
-              arch4
-              arch5
-              arch6
-              arch7
-              {
-                sm = "90";
-                flags = [ "--cuda-gpu-arch=sm_90" ];
-                ptx = [ "--cuda-include-ptx=sm_90" ];
-              }
-            ];
-            host = "70";
-          };
-          sources = [ "csrc/relu_cuda.cu" ];
-        };
-      }
-      {
-        system = "x86_64-linux";
-        toolchain = {
-          clang = "clang-22";
-          cuda = "cuda-12.8";
-          host = "gcc-12";
-        };
-        include = [ "csrc" ];
-        units = {
-          driver = "clang";
-          namespace = "none";
-          framework = false;
-          flags = [
-            "-DCUDA_KERNEL"
-            "-O3"
-            "-DNDEBUG"
-            "-fPIC"
-            "-Wno-unknown-cuda-version"
-            "-Wno-unknown-warning-option"
-            "-D__CUDACC_VER_MAJOR__=12"
-            "-D__CUDACC_VER_MINOR__=8"
-            "-DCUTLASS_GRID_CONSTANT=__grid_constant__"
-            "-std=c++17"
-            "--no-cuda-include-ptx=all"
-          ];
-          split = {
-            archs = [
-              arch1
-              arch2
-              arch3
-              arch4
-              arch5
-              arch6
-              arch7
-              {
-                sm = "90";
-                flags = [ "--cuda-gpu-arch=sm_90" ];
-              }
-              {
-                sm = "100";
-                flags = [ "--cuda-gpu-arch=sm_100" ];
-              }
-              {
-                sm = "101";
-                flags = [ "--cuda-gpu-arch=sm_101" ];
-              }
-              {
-                sm = "120";
-                flags = [ "--cuda-gpu-arch=sm_120" ];
-                ptx = [ "--cuda-include-ptx=sm_120" ];
-              }
-            ];
-            host = "70";
-          };
-          sources = [ "csrc/relu_cuda.cu" ];
-        };
-      }
-      {
-        system = "x86_64-linux";
-        toolchain = toolchain4;
-        include = [ "csrc" ];
-        units = units2;
-      }
-      {
-        system = "x86_64-linux";
-        toolchain = toolchain5;
-        include = [ "csrc" ];
-        units = units2;
-      }
-      {
-        system = "aarch64-linux";
-        toolchain = {
-          host = "gcc-12";
-        };
-        include = [ "csrc" ];
-        units = units1;
-      }
-      {
-        system = "aarch64-linux";
-        toolchain = toolchain4;
-        include = [ "csrc" ];
-        units = units2;
-      }
-      {
-        system = "aarch64-linux";
-        toolchain = toolchain5;
-        include = [ "csrc" ];
-        units = units2;
-      }
-      {
-        system = "aarch64-darwin";
-        toolchain = {
-          host = "xcode";
-        };
-        include = [ "csrc" ];
-        units = {
-          driver = "apple-clang++";
-          namespace = "none";
-          framework = false;
-          flags = flags2;
-          sources = [ "csrc/relu_cpu.cpp" ];
-        };
-      }
-    ];
-  };
-  variant = kernelBuilder.tvmFfiExtension kernel;
-  toolchain1 = {
-    host = "gcc-12";
-    tvm-ffi = "tvm-ffi-0.1.9";
-  };
-  id1 = {
-    prefix = "_relu_tvm_ffi_cpu";
-    salt = "5ca93e77210fa5eb";
-    files = [
-      "csrc/relu.h"
-      "csrc/relu_cpu.cpp"
-      "tvm-ffi-ext/binding.cpp"
-    ];
-  };
-  flags1 = [
-    "-DCPU_KERNEL"
-    "-O3"
-    "-DNDEBUG"
-    "-std=gnu++17"
-    "-fPIC"
-    "-fno-gnu-unique"
-  ];
-  component1 = {
-    name = "tvm-ffi";
-    include = [ "csrc" ];
-    units = [
-      {
-        driver = "g++";
-        namespace = "none";
-        framework = true;
-        flags = flags1;
-        sources = [ "tvm-ffi-ext/binding.cpp" ];
-      }
-    ];
-    shared = [ ];
-  };
-  policy1 = {
-    CXXABI = "1.3.11";
-    GCC = "7.0.0";
-    GLIBC = "2.28";
-    GLIBCXX = "3.4.24";
-  };
-  link1 = {
-    driver = "g++";
-    extension = "so";
-    flags = [
-      "-O3"
-      "-DNDEBUG"
-      "-Wl,--as-needed"
-    ];
-    libraries = [ "-ltvm_ffi" ];
-    policy = policy1;
-  };
-  metadata1 = {
-    name = "relu-tvm-ffi";
-    version = 1;
-    license = "Apache-2.0";
-    python-depends = [ "tvm-ffi" ];
-    kernel-depends = [ ];
-    kernels-minver = "0.14.0";
-    backend = {
-      type = "cpu";
-    };
-  };
-  id2 = {
-    prefix = "_relu_tvm_ffi_cuda";
-    salt = "83f0bdb64d2bff5c";
-    files = [
-      "csrc/relu.h"
-      "csrc/relu_cuda.cu"
-      "tvm-ffi-ext/binding.cpp"
-    ];
-  };
-  component2 = {
-    name = "tvm-ffi";
-    include = [ "csrc" ];
-    units = [
-      {
-        driver = "g++";
-        namespace = "none";
-        framework = true;
-        flags = [
-          "-DCUDA_KERNEL"
-          "-O3"
-          "-DNDEBUG"
-          "-std=gnu++17"
-          "-fPIC"
-          "-fno-gnu-unique"
-        ];
-        sources = [ "tvm-ffi-ext/binding.cpp" ];
-      }
-    ];
-    shared = [ ];
-  };
-  archs1 = [
-    "7.0"
-    "7.2"
-    "7.5"
-    "8.0"
-    "8.6"
-    "8.7"
-    "8.9"
-    "9.0+PTX"
-  ];
-  archs2 = [
-    "7.0"
-    "7.2"
-    "7.5"
-    "8.0"
-    "8.6"
-    "8.7"
-    "8.9"
-    "9.0"
-    "10.0"
-    "10.1"
-    "12.0+PTX"
-  ];
-  toolchain2 = {
-    cuda = "cuda-13.0";
-    host = "gcc-12";
-    tvm-ffi = "tvm-ffi-0.1.9";
-  };
-  archs3 = [
-    "7.5"
-    "8.0"
-    "8.6"
-    "8.7"
-    "8.9"
-    "9.0"
-    "10.0"
-    "11.0"
-    "12.0"
-    "12.1+PTX"
-  ];
-  link2 = {
-    driver = "g++";
-    extension = "so";
-    flags = [
-      "-O3"
-      "-DNDEBUG"
-      "-Wl,--as-needed"
-    ];
-    libraries = [
-      "-ltvm_ffi"
-      "-lcudart_static"
-    ];
-    archs = archs3;
-    policy = policy1;
-  };
-  metadata2 = {
-    name = "relu-tvm-ffi";
-    version = 1;
-    license = "Apache-2.0";
-    python-depends = [ "tvm-ffi" ];
-    kernel-depends = [ ];
-    kernels-minver = "0.14.0";
-    backend = {
-      type = "cuda";
-      archs = archs3;
-    };
-  };
-  toolchain3 = {
-    cuda = "cuda-13.2";
-    host = "gcc-12";
-    tvm-ffi = "tvm-ffi-0.1.9";
-  };
-  flags2 = [
-    "-DCPU_KERNEL"
-    "-O3"
-    "-DNDEBUG"
-    "-std=gnu++17"
-    "-fPIC"
-    "-mmacosx-version-min=15.0"
-  ];
-  units1 = {
-    driver = "g++";
-    namespace = "none";
-    framework = false;
-    flags = flags1;
-    sources = [ "csrc/relu_cpu.cpp" ];
-  };
-  arch1 = {
-    sm = "70";
-    flags = [ "--cuda-gpu-arch=sm_70" ];
-  };
-  arch2 = {
-    sm = "72";
-    flags = [ "--cuda-gpu-arch=sm_72" ];
-  };
-  arch3 = {
-    sm = "75";
-    flags = [ "--cuda-gpu-arch=sm_75" ];
-  };
-  arch4 = {
-    sm = "80";
-    flags = [ "--cuda-gpu-arch=sm_80" ];
-  };
-  arch5 = {
-    sm = "86";
-    flags = [ "--cuda-gpu-arch=sm_86" ];
-  };
-  arch6 = {
-    sm = "87";
-    flags = [ "--cuda-gpu-arch=sm_87" ];
-  };
-  arch7 = {
-    sm = "89";
-    flags = [ "--cuda-gpu-arch=sm_89" ];
-  };
-  toolchain4 = {
-    cuda = "cuda-13.0";
-    host = "gcc-12";
-  };
-  units2 = {
-    driver = "nvcc";
-    namespace = "none";
-    framework = false;
-    flags = [
-      "-forward-unknown-to-host-compiler"
-      "-DCUDA_KERNEL"
-      "-O3"
-      "-DNDEBUG"
-      "-Xcompiler=-fPIC,-fno-gnu-unique"
-      "-std=c++17"
-    ];
-    split = {
-      archs = [
-        {
-          sm = "75";
-          flags = [
-            "-gencode"
-            "arch=compute_75,code=sm_75"
-          ];
-        }
-        {
-          sm = "80";
-          flags = [
-            "-gencode"
-            "arch=compute_80,code=sm_80"
-          ];
-        }
-        {
-          sm = "86";
-          flags = [
-            "-gencode"
-            "arch=compute_86,code=sm_86"
-          ];
-        }
-        {
-          sm = "87";
-          flags = [
-            "-gencode"
-            "arch=compute_87,code=sm_87"
-          ];
-        }
-        {
-          sm = "89";
-          flags = [
-            "-gencode"
-            "arch=compute_89,code=sm_89"
-          ];
-        }
-        {
-          sm = "90";
-          flags = [
-            "-gencode"
-            "arch=compute_90,code=sm_90"
-          ];
-        }
-        {
-          sm = "100";
-          flags = [
-            "-gencode"
-            "arch=compute_100,code=sm_100"
-          ];
-        }
-        {
-          sm = "110";
-          flags = [
-            "-gencode"
-            "arch=compute_110,code=sm_110"
-          ];
-        }
-        {
-          sm = "120";
-          flags = [
-            "-gencode"
-            "arch=compute_120,code=sm_120"
-          ];
-        }
-        {
-          sm = "121";
-          flags = [
-            "-gencode"
-            "arch=compute_121,code=sm_121"
-          ];
-          ptx = [
-            "-gencode"
-            "arch=compute_121,code=compute_121"
-          ];
-        }
-      ];
-      host = "75";
-    };
-    sources = [ "csrc/relu_cuda.cu" ];
-  };
-  toolchain5 = {
-    cuda = "cuda-13.2";
-    host = "gcc-12";
-  };
-in
 kernelBuilder.kernel {
+  inherit root;
   name = "relu-tvm-ffi";
+  framework = "tvmFfi";
   hub = {
     repo-id = "kernel-builder/relu-tvm-ffi";
   };
-  variants = [
-    (variant {
-      variant = "tvm-ffi01-cpu-x86_64-linux";
-      system = "x86_64-linux";
-      bundle = true;
-      toolchain = toolchain1;
-      id = id1;
-      components = [
-        component1
+  # sha256 of build.toml.
+  manifest = "f55d18c752eb88d71575c478b67671a6366c733f07a4c51087e6f2bcb36fea63";
+
+  python = {
+    dir = "tvm-ffi-ext/relu_tvm_ffi";
+    extensions = [
+      "py"
+      "pyi"
+    ];
+  };
+  metadata = {
+    kernel-depends = [ ];
+    kernels-minver = "0.14.0";
+    license = "Apache-2.0";
+    python-depends = [ "tvm-ffi" ];
+    version = 1;
+  };
+  # Digests of the keys of build.toml that native code depends on, by backend.
+  salts = {
+    cpu = "5ca93e77210fa5eb";
+    cuda = "83f0bdb64d2bff5c";
+  };
+
+  # Names of the files that an `#include` may find.
+  listing = {
+    folders = [
+      "csrc"
+      "tvm-ffi-ext"
+    ];
+    digest = "7f0e4215c0f1c77e7e4bf01e81f5a93e716ab404d48d013e305b3adcb89ff5f6";
+  };
+  # Sources and headers: a digest of the lines that include others, and the files of the kernel that they include.
+  files = {
+    "csrc/relu.h" = "8fc17e3bff71aec1";
+    "csrc/relu_cpu.cpp" = "7899d9a4e2c12977 csrc/relu.h";
+    "csrc/relu_cuda.cu" = "1561d30676b11c60 csrc/relu.h";
+    "tvm-ffi-ext/binding.cpp" = "05b3b3be26f662dc csrc/relu.h";
+  };
+
+  # GPU architectures.
+  archs = {
+    cu126 = "7.0 7.2 7.5 8.0 8.6 8.7 8.9 9.0+PTX";
+    cu128 = "7.0 7.2 7.5 8.0 8.6 8.7 8.9 9.0 10.0 10.1 12.0+PTX";
+    "cu130 cu132" = "7.5 8.0 8.6 8.7 8.9 9.0 10.0 11.0 12.0 12.1+PTX";
+  };
+
+  # The binding, and a section for each backend or part of the kernel.
+  sections = [
+    {
+      name = "tvm-ffi";
+      include = [ "csrc" ];
+      units = [
         {
-          name = "relu_cpu";
-          include = [ "csrc" ];
-          units = [ ];
-          shared = [ 0 ];
+          framework = true;
+          kind = "c++";
+          sources = [ "tvm-ffi-ext/binding.cpp" ];
         }
       ];
-      link = link1;
-      metadata = metadata1;
-    })
-    (variant {
-      variant = "tvm-ffi01-cu126-x86_64-linux";
-      system = "x86_64-linux";
-      bundle = true;
-      toolchain = {
-        clang = "clang-19";
-        cuda = "cuda-12.6";
-        host = "gcc-12";
-        tvm-ffi = "tvm-ffi-0.1.9";
-      };
-      id = id2;
-      components = [
-        component2
+    }
+    {
+      name = "relu_cpu";
+      backend = "cpu";
+      include = [ "csrc" ];
+      units = [
         {
-          name = "relu_cuda";
-          include = [ "csrc" ];
-          units = [ ];
-          shared = [ 1 ];
+          kind = "c++";
+          sources = [ "csrc/relu_cpu.cpp" ];
         }
       ];
-      link = {
-        driver = "g++";
-        extension = "so";
-        flags = [
-          "-O3"
-          "-DNDEBUG"
-          "-Wl,--as-needed"
-        ];
-        libraries = [
-          "-ltvm_ffi"
-          "-lcudart"
-        ];
-        archs = archs1;
-        policy = policy1;
-      };
-      metadata = {
-        name = "relu-tvm-ffi";
-        version = 1;
-        license = "Apache-2.0";
-        python-depends = [ "tvm-ffi" ];
-        kernel-depends = [ ];
-        kernels-minver = "0.14.0";
-        backend = {
-          type = "cuda";
-          archs = archs1;
-        };
-      };
-    })
-    (variant {
-      variant = "tvm-ffi01-cu128-x86_64-linux";
-      system = "x86_64-linux";
-      bundle = true;
-      toolchain = {
-        clang = "clang-22";
-        cuda = "cuda-12.8";
-        host = "gcc-12";
-        tvm-ffi = "tvm-ffi-0.1.9";
-      };
-      id = id2;
-      components = [
-        component2
+    }
+    {
+      name = "relu_cuda";
+      backend = "cuda";
+      include = [ "csrc" ];
+      units = [
         {
-          name = "relu_cuda";
-          include = [ "csrc" ];
-          units = [ ];
-          shared = [ 2 ];
+          kind = "device";
+          sources = [ "csrc/relu_cuda.cu" ];
         }
       ];
-      link = {
-        driver = "g++";
-        extension = "so";
-        flags = [
-          "-O3"
-          "-DNDEBUG"
-          "-Wl,--as-needed"
-        ];
-        libraries = [
-          "-ltvm_ffi"
-          "-lcudart"
-        ];
-        archs = archs2;
-        policy = policy1;
-      };
-      metadata = {
-        name = "relu-tvm-ffi";
-        version = 1;
-        license = "Apache-2.0";
-        python-depends = [ "tvm-ffi" ];
-        kernel-depends = [ ];
-        kernels-minver = "0.14.0";
-        backend = {
-          type = "cuda";
-          archs = archs2;
-        };
-      };
-    })
-    (variant {
-      variant = "tvm-ffi01-cu130-x86_64-linux";
-      system = "x86_64-linux";
-      bundle = true;
-      toolchain = toolchain2;
-      id = id2;
-      components = [
-        component2
-        {
-          name = "relu_cuda";
-          include = [ "csrc" ];
-          units = [ ];
-          shared = [ 3 ];
-        }
-      ];
-      link = link2;
-      metadata = metadata2;
-    })
-    (variant {
-      variant = "tvm-ffi01-cu132-x86_64-linux";
-      system = "x86_64-linux";
-      bundle = true;
-      toolchain = toolchain3;
-      id = id2;
-      components = [
-        component2
-        {
-          name = "relu_cuda";
-          include = [ "csrc" ];
-          units = [ ];
-          shared = [ 4 ];
-        }
-      ];
-      link = link2;
-      metadata = metadata2;
-    })
-    (variant {
-      variant = "tvm-ffi01-cpu-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = true;
-      toolchain = toolchain1;
-      id = id1;
-      components = [
-        component1
-        {
-          name = "relu_cpu";
-          include = [ "csrc" ];
-          units = [ ];
-          shared = [ 5 ];
-        }
-      ];
-      link = link1;
-      metadata = metadata1;
-    })
-    (variant {
-      variant = "tvm-ffi01-cu130-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = true;
-      toolchain = toolchain2;
-      id = id2;
-      components = [
-        component2
-        {
-          name = "relu_cuda";
-          include = [ "csrc" ];
-          units = [ ];
-          shared = [ 6 ];
-        }
-      ];
-      link = link2;
-      metadata = metadata2;
-    })
-    (variant {
-      variant = "tvm-ffi01-cu132-aarch64-linux";
-      system = "aarch64-linux";
-      bundle = true;
-      toolchain = toolchain3;
-      id = id2;
-      components = [
-        component2
-        {
-          name = "relu_cuda";
-          include = [ "csrc" ];
-          units = [ ];
-          shared = [ 7 ];
-        }
-      ];
-      link = link2;
-      metadata = metadata2;
-    })
-    (variant {
-      variant = "tvm-ffi01-cpu-aarch64-darwin";
-      system = "aarch64-darwin";
-      bundle = true;
-      toolchain = {
-        host = "xcode";
-        tvm-ffi = "tvm-ffi-0.1.9";
-      };
-      id = id1;
-      components = [
-        {
-          name = "tvm-ffi";
-          include = [ "csrc" ];
-          units = [
-            {
-              driver = "apple-clang++";
-              namespace = "none";
-              framework = true;
-              flags = flags2;
-              sources = [ "tvm-ffi-ext/binding.cpp" ];
-            }
-          ];
-          shared = [ ];
-        }
-        {
-          name = "relu_cpu";
-          include = [ "csrc" ];
-          units = [ ];
-          shared = [ 8 ];
-        }
-      ];
-      link = {
-        driver = "apple-clang++";
-        extension = "dylib";
-        flags = [
-          "-O3"
-          "-DNDEBUG"
-          "-bundle"
-          "-Wl,-undefined,dynamic_lookup"
-          "-mmacosx-version-min=15.0"
-        ];
-        libraries = [ "-ltvm_ffi" ];
-        policy = { };
-      };
-      metadata = metadata1;
-    })
+    }
   ];
+
+  # Rows of the release table, and digests of what these mean.
+  variants = {
+    registry = {
+      tvm-ffi01-cpu-aarch64-darwin = "60c0522e";
+      tvm-ffi01-cpu-aarch64-linux = "698ea047";
+      tvm-ffi01-cpu-x86_64-linux = "e5a683bf";
+      tvm-ffi01-cu126-x86_64-linux = "56685548";
+      tvm-ffi01-cu128-x86_64-linux = "1e78fde5";
+      tvm-ffi01-cu130-aarch64-linux = "174831e1";
+      tvm-ffi01-cu130-x86_64-linux = "e6ecedf1";
+      tvm-ffi01-cu132-aarch64-linux = "8b74a4c6";
+      tvm-ffi01-cu132-x86_64-linux = "97bebff2";
+    };
+  };
 }

@@ -4,112 +4,45 @@
   # The kernel's folder.
   root ? ./.,
 }:
-let
-  kernel = {
-    name = "silu-and-mul";
-    inherit root;
-    manifest = "b7751a491fc2c857d75da548c206ac5713e6429a665fa9dc247e5c51b1b3a039";
-    python = {
-      dir = "torch-ext/silu_and_mul";
-      extensions = [
-        "py"
-        "pyi"
-      ];
-    };
-    listing = {
-      folders = [ ];
-      digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-    };
-    searches = [ ];
-    objects = [ ];
-  };
-  noarch = kernelBuilder.torchNoarch kernel;
-in
 kernelBuilder.kernel {
+  inherit root;
   name = "silu-and-mul";
+  framework = "torch";
   hub = {
     repo-id = "kernel-builder/silu-and-mul";
   };
-  variants = [
-    (noarch {
-      variant = "torch-cpu";
-      bundle = true;
-      id = {
-        prefix = "_silu_and_mul_cpu";
-        salt = "e20b862c02fc057b";
-        files = [ ];
-      };
-      metadata = {
-        name = "silu-and-mul";
-        version = 1;
-        license = "Apache-2.0";
-        python-depends = [ ];
-        kernel-depends = [ ];
-        kernels-minver = "0.14.0";
-        backend = {
-          type = "cpu";
-        };
-      };
-    })
-    (noarch {
-      variant = "torch-cuda";
-      bundle = true;
-      id = {
-        prefix = "_silu_and_mul_cuda";
-        salt = "e20b862c02fc057b";
-        files = [ ];
-      };
-      metadata = {
-        name = "silu-and-mul";
-        version = 1;
-        license = "Apache-2.0";
-        python-depends = [ ];
-        kernel-depends = [ ];
-        kernels-minver = "0.14.0";
-        backend = {
-          type = "cuda";
-        };
-      };
-    })
-    (noarch {
-      variant = "torch-rocm";
-      bundle = true;
-      id = {
-        prefix = "_silu_and_mul_rocm";
-        salt = "e20b862c02fc057b";
-        files = [ ];
-      };
-      metadata = {
-        name = "silu-and-mul";
-        version = 1;
-        license = "Apache-2.0";
-        python-depends = [ ];
-        kernel-depends = [ ];
-        kernels-minver = "0.14.0";
-        backend = {
-          type = "rocm";
-        };
-      };
-    })
-    (noarch {
-      variant = "torch-xpu";
-      bundle = true;
-      id = {
-        prefix = "_silu_and_mul_xpu";
-        salt = "e20b862c02fc057b";
-        files = [ ];
-      };
-      metadata = {
-        name = "silu-and-mul";
-        version = 1;
-        license = "Apache-2.0";
-        python-depends = [ ];
-        kernel-depends = [ ];
-        kernels-minver = "0.14.0";
-        backend = {
-          type = "xpu";
-        };
-      };
-    })
-  ];
+  # sha256 of build.toml.
+  manifest = "b7751a491fc2c857d75da548c206ac5713e6429a665fa9dc247e5c51b1b3a039";
+
+  python = {
+    dir = "torch-ext/silu_and_mul";
+    extensions = [
+      "py"
+      "pyi"
+    ];
+  };
+  metadata = {
+    kernel-depends = [ ];
+    kernels-minver = "0.14.0";
+    license = "Apache-2.0";
+    python-depends = [ ];
+    version = 1;
+  };
+  # Digests of the keys of build.toml that native code depends on, by backend.
+  salts = {
+    cpu = "e20b862c02fc057b";
+    cuda = "e20b862c02fc057b";
+    rocm = "e20b862c02fc057b";
+    xpu = "e20b862c02fc057b";
+  };
+
+  # Rows of the release table, and digests of what these mean.
+  variants = { };
+  # Variants of Python alone, and their backends.
+  pythonVariants = {
+    torch-cpu = "cpu";
+    torch-cuda = "cuda";
+    torch-rocm = "rocm";
+    torch-xpu = "xpu";
+  };
 }

@@ -3,8 +3,6 @@
 { torchVersions }:
 variants:
 let
-  facts = import ./facts.nix;
-
   # "torch211-*" -> a regular expression; only `*` is special.
   matches =
     pattern: name:
@@ -29,19 +27,20 @@ let
   describe =
     variant:
     let
-      fact = facts variant;
+      # None for Python alone.
+      row = variant.row or { };
     in
     {
-      torchVersion = fact.torch;
-      inherit (fact) cxx11Abi;
-      bundleBuild = fact.bundle;
-      systems = if fact.system == null then [ ] else [ fact.system ];
+      torchVersion = row.torch or null;
+      cxx11Abi = row.cxx11Abi or true;
+      bundleBuild = variant.bundle;
+      systems = if row ? system then [ row.system ] else [ ];
     }
     // (
-      if fact.compute == null then
-        { ${fact.backend} = true; }
+      if row ? computeVersion then
+        { "${variant.backend}Version" = row.computeVersion; }
       else
-        { "${fact.backend}Version" = fact.compute; }
+        { ${variant.backend} = true; }
     );
   platform =
     build:

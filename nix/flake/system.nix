@@ -4,7 +4,7 @@
   hub,
   root,
   system,
-  # Those of the system.
+  # Those of the system, the best first.
   variants,
   doGetKernelCheck,
   pythonInputs,
@@ -26,8 +26,6 @@ let
         script = ../tool/on-first-use.sh;
         values.derivation = builtins.unsafeDiscardOutputDependency tool.drvPath;
       };
-  # The best first.
-  ordered = import ./order.nix variants;
   # The variants that are built by default. Where a flake chose none of these, all that it chose.
   bundled =
     let
@@ -74,8 +72,8 @@ let
       };
   bundles = byBackend bundle bundled;
   # The best variant of each backend.
-  ci = bundle (builtins.attrValues (byBackend builtins.head ordered));
-  backendCi = byBackend (variants: bundle [ (builtins.head variants) ]) ordered;
+  ci = bundle (builtins.attrValues (byBackend builtins.head variants));
+  backendCi = byBackend (variants: bundle [ (builtins.head variants) ]) variants;
 
   parts = byName (
     import ./variant.nix {
@@ -92,7 +90,7 @@ let
     }
   );
   pick = part: builtins.mapAttrs (_: parts: parts.${part});
-  best = parts.${(builtins.head ordered).variant};
+  best = parts.${(builtins.head variants).variant};
   # Those with a Python.
   lively = builtins.listToAttrs (
     builtins.filter (entry: entry.value.hasPython) (

@@ -5,11 +5,13 @@
   root,
   # sha256 (hex) of the build.toml that build.nix was generated from.
   manifest,
-  # Folders in which compilers look for headers, and a digest of the names that they then had.
-  listing,
-  # For some lists of folders to `include`: digests of what says in each file what it includes, the files that some include, and
-  # those that are not text.
-  searches,
+  # Folders in which compilers look for headers, and a digest of the names of the files that they then had; null where
+  # nothing is compiled.
+  listing ? null,
+  # Sources and headers: a digest of the lines that include others, and the files that they include.
+  files ? { },
+  # Files that are not text.
+  binary ? [ ],
   ...
 }:
 let
@@ -29,7 +31,10 @@ let
   fresh =
     if builtins.hashFile "sha256" (absolute "build.toml") != manifest then
       throw "build.nix is older than build.toml: ${run}"
-    else if builtins.hashString "sha256" (builtins.concatStringsSep "\n" names) != listing.digest then
+    else if
+      listing != null
+      && builtins.hashString "sha256" (builtins.concatStringsSep "\n" names) != listing.digest
+    then
       throw "build.nix does not know every file below ${builtins.concatStringsSep ", " listing.folders} that may be included: ${run}"
     else
       value: value;
@@ -92,17 +97,27 @@ let
       filter = path: _: wanted ? ${relative path};
     };
 
-  # Each file of the searches, by itself: its store path and what a hash of some files has of it. NB: as texts, which Nix takes
+  # The words of an entry of `files`; those with blanks are in a list.
+  words =
+    entry:
+    if builtins.isList entry then
+      entry
+    else
+      builtins.filter builtins.isString (builtins.split " " entry);
+  digestOf = entry: builtins.head (words entry);
+  edgesOf = entry: builtins.tail (words entry);
+  digests = builtins.mapAttrs (_: digestOf) files;
+  edges = builtins.mapAttrs (_: edgesOf) files;
+
+  # Each file by itself: its store path and what a hash of some files has of it. NB: as texts, which Nix takes
   # into the store in less time than files: a fifth of all of the evaluation of a large kernel.
-  native = builtins.foldl' (
-    all: search: all // builtins.mapAttrs (path: _: nativeFile search path) search.digests
-  ) { } searches;
+  native = builtins.mapAttrs (path: _: nativeFile path) files;
   nativeFile =
-    search: path:
+    path:
     let
       text = builtins.readFile (absolute (existing path));
     in
-    if builtins.elem path search.binary then
+    if builtins.elem path binary then
       {
         stored = builtins.path {
           path = absolute (existing path);
@@ -116,69 +131,80 @@ let
         line = "${builtins.hashString "sha256" text}  ${path}";
       };
   lineOf = path: "${builtins.hashFile "sha256" (absolute (existing path))}  ${path}";
-  # A search, with what each of its units is compiled from.
-  searched =
-    {
-      include,
-      digests,
-      includes,
-      ...
-    }:
+
+  # Headers -> what units that reach just these have of them: a list, as one input, and a tree of many headers. NB: inputs
+  # are most of the time that Nix takes for a derivation. Each tree makes Nix look at the whole folder, so few headers are
+  # copied one by one.
+  listed =
+    headers:
     let
-      # Of a source: it, and what it reaches, in the order of their names.
-      reached = builtins.mapAttrs (
-        source: _:
-        builtins.sort builtins.lessThan (
-          map (file: file.key) (
-            builtins.genericClosure {
-              startSet = [ { key = source; } ];
-              operator = file: map (key: { inherit key; }) (includes.${file.key} or [ ]);
-            }
-          )
-        )
-      ) digests;
-      headersOf = source: builtins.filter (path: path != source) reached.${source};
-      # Headers -> what units that reach just these have of them: a list, as one input, and a tree of many headers. NB: inputs
-      # are most of the time that Nix takes for a derivation. Each tree makes Nix look at the whole folder, so few headers are
-      # copied one by one.
-      listed =
-        headers:
-        let
-          isFew = builtins.length headers <= import ./input-limit.nix;
-          # For includes.sh.
-          line = path: "${digests.${path}} ${if isFew then native.${path}.stored else "-"} ${path}\n";
-        in
-        {
-          headers = if headers == [ ] then "" else builtins.toFile "includes" (concatMapStrings line headers);
-          headerTree = if isFew then "" else tree headers;
-        };
-      key = builtins.concatStringsSep "\n";
-      lists = builtins.listToAttrs (
-        map (source: {
-          name = key (headersOf source);
-          value = listed (headersOf source);
-        }) (builtins.attrNames digests)
-      );
-      unit =
-        source:
-        lists.${key (headersOf source)}
-        // {
-          file = native.${source}.stored;
-          digest = digests.${source};
-        };
+      isFew = builtins.length headers <= import ./input-limit.nix;
+      # For includes.sh.
+      line = path: "${digests.${path}} ${if isFew then native.${path}.stored else "-"} ${path}\n";
     in
     {
-      inherit include;
-      units = builtins.mapAttrs (source: _: unit source) digests;
+      headers = if headers == [ ] then "" else builtins.toFile "includes" (concatMapStrings line headers);
+      headerTree = if isFew then "" else tree headers;
     };
-  all = map searched searches;
+  # The units of a section, by source: what each is compiled from, and `reached`, the headers that it includes, directly or not.
+  unitsOf =
+    section:
+    let
+      edgesThere = edges // builtins.mapAttrs (_: edgesOf) (section.files or { });
+      # In the order of their names.
+      reached =
+        source:
+        builtins.filter (path: path != source) (
+          builtins.sort builtins.lessThan (
+            map (file: file.key) (
+              builtins.genericClosure {
+                startSet = [ { key = source; } ];
+                operator = file: map (key: { inherit key; }) edgesThere.${file.key};
+              }
+            )
+          )
+        );
+      groups =
+        if builtins.isAttrs section.units then
+          builtins.attrValues (builtins.head (builtins.attrValues section.units))
+        else
+          [ section.units ];
+      sources = builtins.concatMap (group: group.sources) (builtins.concatLists groups);
+      key = builtins.concatStringsSep "\n";
+      headersOf = builtins.listToAttrs (
+        map (name: {
+          inherit name;
+          value = reached name;
+        }) sources
+      );
+      lists = builtins.listToAttrs (
+        map (headers: {
+          name = key headers;
+          value = listed headers;
+        }) (builtins.attrValues headersOf)
+      );
+    in
+    builtins.mapAttrs (source: headers: {
+      reached = headers;
+      inputs = lists.${key headers} // {
+        file = native.${source}.stored;
+        digest = digests.${source};
+      };
+    }) headersOf;
 
 in
 {
   inherit fresh tree;
 
-  # The units of components that search some folders, by source.
-  units = include: (builtins.head (builtins.filter (search: search.include == include) all)).units;
+  # The units of some sections, by section and source.
+  units =
+    sections:
+    builtins.listToAttrs (
+      map (section: {
+        name = section.key;
+        value = unitsOf section;
+      }) sections
+    );
 
   # The files of a folder that have one of some extensions, at any depth, as paths from the kernel's folder.
   find =

@@ -152,7 +152,7 @@ impl Prepared {
         if let Some(text) = self.build_nix.get() {
             return Ok(text);
         }
-        let text = emit::nix::build_nix(&self.plan)?;
+        let text = emit::build_nix(&self.plan, table())?;
         Ok(self.build_nix.get_or_init(|| text))
     }
 

@@ -7,6 +7,7 @@ use similar::TextDiff;
 
 use super::{CommandError, count, print};
 use crate::cli::PinArgs;
+use crate::emit::release_table::{self, ReleaseTable};
 use crate::kernel::Backend;
 use crate::matrix::Table;
 use crate::pins::refresh::rows::PATH as TABLE;
@@ -23,7 +24,7 @@ pub fn run(arguments: PinArgs) -> Result<(), CommandError> {
         system: arguments.system,
         accept: arguments.accept,
     };
-    let updates = refresh(&repository, &request)?;
+    let mut updates = refresh(&repository, &request)?;
     if updates.is_empty() {
         return print("every pin is what the indexes have\n");
     }
@@ -31,6 +32,14 @@ pub fn run(arguments: PinArgs) -> Result<(), CommandError> {
     let table = updates.iter().find(|update| update.path == TABLE);
     if let Some(table) = table {
         print(&variants(table)?)?;
+        // Nix's copy of the table follows.
+        let new = parse(&table.new)?;
+        updates.push(FileUpdate {
+            path: release_table::PATH.into(),
+            old: None,
+            new: ReleaseTable::new(&new).text(),
+            changes: Vec::new(),
+        });
     }
     let files = count(updates.len(), "file");
     if !arguments.write {
@@ -42,13 +51,14 @@ pub fn run(arguments: PinArgs) -> Result<(), CommandError> {
     print(&format!("{files} written; review them with `git diff`\n"))
 }
 
+fn parse(text: &str) -> Result<Table, RefreshError> {
+    toml::from_str(text).map_err(|error| RefreshError::spec(TABLE, error))
+}
+
 /// The variants that come and go with a change of the table, and what else people have to add to it.
 fn variants(update: &FileUpdate) -> Result<String, CommandError> {
-    let table = |text: &str| -> Result<Table, RefreshError> {
-        toml::from_str(text).map_err(|error| RefreshError::spec(TABLE, error))
-    };
-    let new = table(&update.new)?;
-    let old = update.old.as_deref().map(table).transpose()?;
+    let new = parse(&update.new)?;
+    let old = update.old.as_deref().map(parse).transpose()?;
     let old = old.map(|table| table.variants()).unwrap_or_default();
     let lines = |names: &mut dyn Iterator<Item = &String>, sign| -> String {
         names.map(|name| format!("  {sign} {name}\n")).collect()

@@ -1,13 +1,15 @@
 //! Text for other programs: templates rendered with the escaping of the target language, and files written so that
 //! nothing of a user's is ever lost. One file per target language.
 
+mod build_nix;
 pub mod nix;
-mod values;
+pub mod release_table;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use miette::Diagnostic;
 use thiserror::Error;
 
+pub use self::build_nix::build_nix;
 use crate::file::{rename_into_place, replace_file, write_beside};
 
 /// The mark in the first line of a generated file, or in the first after the brace that JSON starts with.

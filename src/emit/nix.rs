@@ -6,32 +6,17 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, Undefi
 use serde::Serialize;
 
 use super::EmitError;
-use super::values::Values;
-use crate::plan::Plan;
 
-/// The build.nix of a plan: formatted, and parsed by rnix before anybody gets to see it.
-///
-/// # Errors
-/// Only for defects of this program.
-pub fn build_nix(plan: &Plan) -> Result<String, EmitError> {
-    render(
-        "build.nix",
-        include_str!("../../templates/nix/build.nix.j2"),
-        plan,
-    )
-}
-
-/// NB: the template prints what variants have in common as `{{ shared }}`, before them.
-fn render(
+/// The text of a template, formatted, and parsed by rnix before anybody gets to see it.
+pub(super) fn render(
     target: &'static str,
     template: &str,
     context: &impl Serialize,
 ) -> Result<String, EmitError> {
     let failed = |source| EmitError::Render { target, source };
     let invalid = |why: String| EmitError::Invalid { target, why };
-    let context = share(Value::from(Serde(context))).map_err(failed)?;
     let rendered = environment()
-        .render_named_str("template.nix.j2", template, context)
+        .render_named_str("template.nix.j2", template, Value::from(Serde(context)))
         .map_err(failed)?;
     let formatted = nixfmt_rs::format(&rendered)
         .map_err(|error| invalid(nixfmt_rs::format_error(&rendered, None, &error)))?;
@@ -41,55 +26,54 @@ fn render(
     }
 }
 
-/// A plan in which lists of variants and objects are lists of Nix texts, with names for what these have in common, and in
-/// `shared` what the names stand for.
-fn share(plan: Value) -> Result<Value, Error> {
-    let mut values = Values::default();
-    let mut list = |key| {
-        let list = plan.get_attr(key)?;
-        let values = list.try_iter()?.map(|value| values.add(&value, key));
-        values.collect::<Result<Vec<_>, Error>>()
-    };
-    let [variants, noarch, objects] = [list("variants")?, list("noarch")?, list("objects")?];
-    let shared = values.share();
-    let texts = |list: Vec<usize>| -> Value {
-        let texts = list.into_iter().map(|value| values.text(value));
-        texts.map(Value::from_safe_string).collect()
-    };
-    Ok(minijinja::context! {
-        shared => Value::from_safe_string(shared),
-        objects => texts(objects),
-        variants => texts(variants),
-        noarch => texts(noarch),
-        ..plan
-    })
-}
-
 /// NB: escaping is fixed when a template is added, so everything is set before that.
 fn environment() -> Environment<'static> {
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::Custom("nix".into()));
     environment.set_formatter(|output: &mut Output<'_>, _: &mut State<'_, '_>, value| {
-        match value.is_safe() {
-            // Nix already.
-            true => output.write_str(value.as_str().unwrap_or_default())?,
-            false => output.write_str(&literal(value)?)?,
-        }
-        Ok(())
+        Ok(output.write_str(&literal(value)?)?)
     });
     environment
 }
 
 /// A value as a Nix expression: a literal, a list or an attribute set of such.
 fn literal(value: &Value) -> Result<String, Error> {
-    let mut values = Values::default();
-    let added = values.add(value, "")?;
-    Ok(values.text(added))
+    let mut text = String::new();
+    push(value, &mut text)?;
+    Ok(text)
+}
+
+/// Appends the expression of a value.
+fn push(value: &Value, text: &mut String) -> Result<(), Error> {
+    match value.kind() {
+        ValueKind::Seq => {
+            text.push_str("[ ");
+            for part in value.try_iter()? {
+                push(&part, text)?;
+                text.push(' ');
+            }
+            text.push(']');
+        }
+        ValueKind::Map => {
+            text.push_str("{ ");
+            let object = value.as_object();
+            let pairs = object.and_then(|object| object.try_iter_pairs());
+            for (name, part) in pairs.into_iter().flatten() {
+                text.push_str(&attribute(name.as_str().unwrap_or_default()));
+                text.push_str(" = ");
+                push(&part, text)?;
+                text.push_str("; ");
+            }
+            text.push('}');
+        }
+        _ => text.push_str(&scalar(value)?),
+    }
+    Ok(())
 }
 
 /// A value without parts.
-pub(super) fn scalar(value: &Value) -> Result<String, Error> {
+fn scalar(value: &Value) -> Result<String, Error> {
     Ok(match value.kind() {
         ValueKind::String => string(value.as_str().unwrap_or_default()),
         ValueKind::Bool => value.is_true().to_string(),
@@ -109,7 +93,7 @@ pub(super) fn scalar(value: &Value) -> Result<String, Error> {
 }
 
 /// The name of an attribute: bare where Nix reads it as a name, else quoted.
-pub(super) fn attribute(name: &str) -> String {
+fn attribute(name: &str) -> String {
     const KEYWORDS: [&str; 9] = [
         "assert", "else", "if", "in", "inherit", "let", "or", "rec", "then",
     ];

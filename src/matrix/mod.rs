@@ -25,8 +25,8 @@ use self::header_library::{header_archives, header_families};
 use self::rules::exclusion;
 pub use self::select::{UnknownVariant, select};
 pub use self::table::{FrameworkRelease, Profile, Row, Table, table};
-pub use self::toolchain::Toolchain;
-pub use self::variant::{Compilation, Rank, Variant, VariantKind};
+pub use self::toolchain::{FrameworkToolchain, Toolchain};
+pub use self::variant::{Compilation, Rank, Variant, VariantKind, better_backends};
 pub use self::why::{Excluded, Why};
 
 /// Variants of a kernel in the order of the table, Python alone first, and those left out.
@@ -67,6 +67,11 @@ impl Matrix {
     ) -> impl Iterator<Item = &'a Variant> + use<'a, 's> {
         let variants = self.variants.iter();
         variants.filter(move |variant| variant.bundle && variant.builds_on(system))
+    }
+
+    /// The rows that its variants are compiled for.
+    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.variants.iter().filter_map(Variant::row)
     }
 
     /// Whether bounds of build.toml leave out something that could be built.
@@ -191,21 +196,11 @@ pub fn arch_variants(kernel: &Kernel, table: &Table) -> Vec<Variant> {
     let mut rows: Vec<&Row> = table.rows.iter().collect();
     rows.sort_by_key(|row| row.profile);
     for row in rows.into_iter().filter(|row| row.torch().is_some()) {
-        let name = name::compiled(row, None);
+        let shell = Variant::from_row(row);
         let runs_with = |variant: &Variant| variant.backend == row.backend;
-        let known = variants.iter().any(|variant| variant.name == name);
+        let known = variants.iter().any(|variant| variant.name == shell.name);
         if python_only.iter().any(runs_with) && !known {
-            variants.push(Variant {
-                name,
-                backend: row.backend,
-                bundle: row.bundle,
-                kind: VariantKind::Compiled(Box::new(Compilation {
-                    row: row.clone(),
-                    stable_abi: None,
-                    header_families: BTreeSet::new(),
-                    header_archives: BTreeMap::new(),
-                })),
-            });
+            variants.push(shell);
         }
     }
     variants.extend(compiled);

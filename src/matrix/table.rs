@@ -80,6 +80,31 @@ impl Row {
         }
     }
 
+    /// The kernel of its operating system: `linux` or `darwin`.
+    pub fn os(&self) -> &str {
+        let (_, os) = self.system.split_once('-').unwrap_or_default();
+        os
+    }
+
+    /// The name of its compute: `cpu`, `cu130`.
+    pub fn compute_name(&self) -> String {
+        name::compute(self.backend, self.compute.as_ref())
+    }
+
+    /// The name of its compilers, e.g. `torch-cu130-gcc-12-x86_64-linux`. Rows with the same name
+    /// differ only in the release of their framework.
+    pub fn compilers(&self) -> String {
+        let framework = match self.release {
+            FrameworkRelease::Torch { cxx_abi, .. } => match cxx_abi.define() {
+                Some(_) => format!("torch-{cxx_abi}"),
+                None => "torch".to_owned(),
+            },
+            FrameworkRelease::TvmFfi(_) => "tvm-ffi".to_owned(),
+        };
+        let (compute, host) = (self.compute_name(), &self.toolchain.host);
+        format!("{framework}-{compute}-{host}-{}", self.system)
+    }
+
     /// The pin families that a build with this row needs.
     pub fn families(&self) -> Vec<String> {
         let toolchain = &self.toolchain;
@@ -373,6 +398,12 @@ impl Table {
     pub fn variants(&self) -> BTreeSet<String> {
         let rows = self.rows.iter();
         rows.map(|row| name::compiled(row, None)).collect()
+    }
+
+    /// Every architecture of AMD's that some release of ROCm compiles for.
+    pub fn rocm_archs(&self) -> BTreeSet<RocmArch> {
+        let known = self.rocm.iter().flat_map(|facts| &facts.known);
+        known.copied().collect()
     }
 }
 

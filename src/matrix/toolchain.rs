@@ -46,6 +46,15 @@ impl Toolchain {
         }
     }
 
+    /// The parts that [`Toolchain::without_framework`] leaves out.
+    pub fn of_framework(&self) -> FrameworkToolchain {
+        FrameworkToolchain {
+            python: self.python.clone(),
+            torch: self.torch.clone(),
+            tvm_ffi: self.tvm_ffi.clone(),
+        }
+    }
+
     /// The families of pins that it is made of, in the order of its keys.
     pub(super) fn families(&self) -> Vec<String> {
         let optional = [
@@ -63,4 +72,16 @@ impl Toolchain {
             .cloned()
             .collect()
     }
+}
+
+/// The parts of a toolchain that belong to torch or tvm-ffi, under the keys of [`Toolchain`].
+#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub struct FrameworkToolchain {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub python: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub torch: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tvm_ffi: Option<String>,
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{CxxAbi, Profile, Row};
+use super::{CxxAbi, Profile, Row, name};
 use crate::families::{Unpinned, unpinned};
 use crate::kernel::{Backend, HeaderArchive};
 use crate::version::Version;
@@ -52,6 +52,21 @@ pub struct Compilation {
 }
 
 impl Variant {
+    /// The variant of a row for a kernel that uses neither a stable ABI nor libraries of headers.
+    pub fn from_row(row: &Row) -> Self {
+        Self {
+            name: name::compiled(row, None),
+            backend: row.backend,
+            bundle: row.bundle,
+            kind: VariantKind::Compiled(Box::new(Compilation {
+                row: row.clone(),
+                stable_abi: None,
+                header_families: BTreeSet::new(),
+                header_archives: BTreeMap::new(),
+            })),
+        }
+    }
+
     /// How its library is compiled; `None` for Python alone.
     pub fn compilation(&self) -> Option<&Compilation> {
         match &self.kind {
@@ -97,16 +112,21 @@ impl Variant {
     /// Its place among the variants of a kernel: the smallest is the best.
     pub fn rank(&self) -> Rank<'_> {
         let row = self.row();
-        let better = BEST_BACKENDS.iter();
         Rank {
             unbundled: !self.bundle,
-            better_backends: better.take_while(|better| **better != self.backend).count(),
+            better_backends: better_backends(self.backend),
             profile: row.map(|row| row.profile),
             release: Reverse(row.map(|row| row.release.version())),
             compute: row.and_then(|row| row.compute.as_ref()),
             cxx_abi: row.and_then(Row::cxx_abi),
         }
     }
+}
+
+/// The number of backends whose variants are better than those of a backend.
+pub fn better_backends(backend: Backend) -> usize {
+    let better = BEST_BACKENDS.iter();
+    better.take_while(|better| **better != backend).count()
 }
 
 /// The place of a variant among those of its kernel, compared field by field: the smallest is the best.

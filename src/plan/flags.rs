@@ -1,11 +1,13 @@
 //! Compiler flags per driver: those that a Release build of the reference's generated CMake project passes, in its
 //! order. The folders of the toolchain are not among them; only Nix knows where those lie.
 
+use serde::Serialize;
+
 use super::{DeviceArch, Driver};
-use crate::kernel::{Backend, Capability, Kernel, Language};
+use crate::kernel::Backend;
 use crate::matrix::clang;
 use crate::matrix::table::PYTHON_DEFINE;
-use crate::matrix::{Compilation, CxxAbi, Matrix, Row, Table, Variant};
+use crate::matrix::{CxxAbi, Row, Table};
 use crate::version::Version;
 
 /// What torch's own CMake files tell nvcc, mostly about warnings of its headers.
@@ -23,20 +25,20 @@ const NVCC_TORCH: [&str; 5] = [
 const TVM_FFI_CXX: u32 = 17;
 
 /// What headers ask of the files that include them.
-#[derive(Clone, Debug)]
-pub struct Asked {
+#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+pub struct HeaderDemands {
     /// C++ standard: 17, 20.
-    cxx: u32,
-    /// Macros, with their values.
-    defines: Vec<String>,
+    pub standard: u32,
+    /// Flags that define macros, sorted.
+    pub defines: Vec<String>,
 }
 
-impl Asked {
-    /// By the framework of a row, and by Python.
+impl HeaderDemands {
+    /// The demands of the framework of a row, and of Python.
     pub fn by_framework(row: &Row, table: &Table) -> Self {
         let Some(facts) = table.torch(row) else {
             return Self {
-                cxx: TVM_FFI_CXX,
+                standard: TVM_FFI_CXX,
                 defines: Vec::new(),
             };
         };
@@ -45,24 +47,56 @@ impl Asked {
         if row.backend == Backend::Cuda {
             defines.extend(facts.cuda_defines.iter().cloned());
         }
+        defines.sort();
         Self {
-            cxx: facts.cxx,
-            defines,
+            standard: facts.cxx,
+            defines: defines.iter().map(|name| format!("-D{name}")).collect(),
         }
     }
 
-    /// By neither: nothing, so that an object serves every framework's release. Its C++ standard is the oldest of those
-    /// that are built with the same compilers, which the author's code has to make do with anyway.
-    pub fn by_nobody(row: &Row, matrix: &Matrix, table: &Table) -> Self {
-        let compilers = |row: &Row| (row.system.clone(), row.toolchain.without_framework());
-        let own = compilers(row);
-        let rows = matrix.variants.iter().filter_map(Variant::row);
-        let same = rows.filter(|other| compilers(other) == own);
-        let standards = same.map(|other| Self::by_framework(other, table).cxx);
+    /// The demands on units that include no header of a framework, so that an object serves every
+    /// release of it: no macros, and the oldest C++ standard among rows with the same compilers,
+    /// which the author's code has to make do with anyway.
+    pub fn without_framework<'a>(
+        row: &Row,
+        rows: impl IntoIterator<Item = &'a Row>,
+        table: &Table,
+    ) -> Self {
+        let own = row.compilers();
+        let same = rows.into_iter().filter(|other| other.compilers() == own);
+        let standards = same.map(|other| Self::by_framework(other, table).standard);
         Self {
-            cxx: standards.min().unwrap_or(TVM_FFI_CXX),
+            standard: standards.min().unwrap_or(TVM_FFI_CXX),
             defines: Vec::new(),
         }
+    }
+}
+
+/// Flags that a driver gets for every unit of a row, less what headers demand, architectures, and
+/// what build.toml asks for.
+#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+pub struct DriverFlags {
+    pub driver: Driver,
+    pub flags: Vec<String>,
+    /// The flag of the C++ standard, less its number; `None` where the language has none of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standard: Option<&'static str>,
+}
+
+impl DriverFlags {
+    /// All flags of a unit, those of headers first, so that what build.toml says prevails.
+    pub fn unit(&self, demands: &HeaderDemands, defines: &[String], own: &[String]) -> Vec<String> {
+        let mut flags = Vec::new();
+        // Shaders include neither a framework nor C++.
+        if self.driver != Driver::Metal {
+            flags.extend_from_slice(&demands.defines);
+            let standard = self.standard.iter();
+            flags.extend(standard.map(|flag| format!("{flag}{}", demands.standard)));
+            flags.extend_from_slice(defines);
+        }
+        flags.extend_from_slice(&self.flags);
+        flags.extend_from_slice(own);
+        flags
     }
 }
 
@@ -98,61 +132,81 @@ pub const SYCL: [&str; 8] = [
     "-fsycl-targets=spir64",
 ];
 
-/// g++'s flags, before the user's own.
-pub fn cxx(compilation: &Compilation, asked: &Asked) -> Vec<String> {
-    let mut flags = cxx_defines(compilation, asked);
-    flags.extend(["-O3", "-DNDEBUG"].map(str::to_owned));
-    flags.push(format!("-std=gnu++{}", asked.cxx));
-    flags.extend(["-fPIC", "-fno-gnu-unique"].map(str::to_owned));
-    flags
+/// The flags of a driver for the units of a row.
+pub fn driver_flags(row: &Row, driver: Driver) -> DriverFlags {
+    let torch = row.torch().is_some();
+    let mut flags = match driver {
+        Driver::Metal => Vec::new(),
+        Driver::Gcc | Driver::Icx | Driver::AppleClang => row_defines(row),
+        _ => cxx_defines(row),
+    };
+    let mut push = |more: &[&str]| flags.extend(more.iter().map(|flag| (*flag).to_owned()));
+    let standard = match driver {
+        Driver::Gcc | Driver::Icx | Driver::AppleClang => {
+            push(&["-O3", "-DNDEBUG", "-fPIC"]);
+            None
+        }
+        Driver::Gxx => {
+            push(&["-O3", "-DNDEBUG", "-fPIC", "-fno-gnu-unique"]);
+            Some("-std=gnu++")
+        }
+        Driver::Icpx | Driver::AppleClangxx => {
+            push(&["-O3", "-DNDEBUG", "-fPIC"]);
+            Some("-std=gnu++")
+        }
+        Driver::Hip => {
+            push(if torch { &["-DENABLE_FP8"] } else { &[] });
+            push(&["-O3", "-DNDEBUG", "-fPIC"]);
+            Some("-std=gnu++")
+        }
+        Driver::Nvcc => {
+            push(&["-forward-unknown-to-host-compiler"]);
+            if torch {
+                push(&NVCC_TORCH);
+                push(&["-DENABLE_FP8"]);
+            }
+            push(&["-O3", "-DNDEBUG", "-Xcompiler=-fPIC,-fno-gnu-unique"]);
+            Some("-std=c++")
+        }
+        Driver::Clang => {
+            if torch {
+                push(&["-DONNX_NAMESPACE=onnx_c2", "-DENABLE_FP8"]);
+            }
+            push(&CLANG);
+            Some("-std=c++")
+        }
+        Driver::Metal => {
+            push(&["-std=metal4.0", "-O2"]);
+            None
+        }
+    };
+    match driver {
+        Driver::Clang => flags.extend(clang_for(row)),
+        Driver::AppleClang | Driver::AppleClangxx => flags.push(oldest_macos(row)),
+        _ => {}
+    }
+    DriverFlags {
+        driver,
+        flags,
+        standard,
+    }
 }
 
-/// gcc's flags for C sources.
-pub fn c(compilation: &Compilation, asked: &Asked) -> Vec<String> {
-    let mut flags = defines(compilation, asked);
-    flags.extend(["-O3", "-DNDEBUG", "-fPIC"].map(str::to_owned));
-    flags
-}
-
-/// nvcc's flags, before the user's own.
-pub fn nvcc(compilation: &Compilation, asked: &Asked, archs: &[DeviceArch]) -> Vec<String> {
-    let row = &compilation.row;
-    let mut flags = vec!["-forward-unknown-to-host-compiler".to_owned()];
-    flags.extend(cxx_defines(compilation, asked));
-    if row.torch().is_some() {
-        flags.extend(NVCC_TORCH.map(str::to_owned));
-    }
-    flags.extend(["-O3", "-DNDEBUG", "-Xcompiler=-fPIC,-fno-gnu-unique"].map(str::to_owned));
-    flags.push(format!("-std=c++{}", asked.cxx));
-    if row.torch().is_some() {
-        flags.push("-DENABLE_FP8".to_owned());
-    }
-    flags.extend(architectures(Driver::Nvcc, archs));
-    flags
-}
-
-/// clang's flags for CUDA sources, before the user's own: what nvcc's mean to it.
-pub fn clang(compilation: &Compilation, asked: &Asked, archs: &[DeviceArch]) -> Vec<String> {
-    let row = &compilation.row;
-    let mut flags = cxx_defines(compilation, asked);
-    if row.torch().is_some() {
-        flags.extend(["-DONNX_NAMESPACE=onnx_c2", "-DENABLE_FP8"].map(str::to_owned));
-    }
-    flags.extend(CLANG.map(str::to_owned));
-    flags.extend(nvcc_version(row));
+/// Flags of clang that depend on the toolkit and on clang's release.
+fn clang_for(row: &Row) -> Vec<String> {
+    let mut flags: Vec<String> = nvcc_version(row).collect();
     let family = row.toolchain.clang.as_deref();
     if family.is_some_and(clang::knows_grid_constants) {
-        // NB: CUTLASS takes clang for one that does not know them. Its kernels for sm_90 then read copies of descriptors,
-        // which fails when they run.
+        // NB: CUTLASS takes clang for one that does not know them. Its kernels for sm_90 then read
+        // copies of descriptors, which fails when they run.
         flags.push("-DCUTLASS_GRID_CONSTANT=__grid_constant__".to_owned());
     }
-    flags.push(format!("-std=c++{}", asked.cxx));
     flags.push("--no-cuda-include-ptx=all".to_owned());
-    flags.extend(architectures(Driver::Clang, archs));
     flags
 }
 
-/// The macros that hold nvcc's version, which is the toolkit's: authors, and CUTLASS, ask them what the toolkit can do.
+/// The macros that hold nvcc's version, which is the toolkit's: authors, and CUTLASS, ask them what
+/// the toolkit can do.
 fn nvcc_version(row: &Row) -> impl Iterator<Item = String> {
     let versions = row.compute.iter().map(Version::major_minor);
     versions.flat_map(|(major, minor)| {
@@ -163,17 +217,45 @@ fn nvcc_version(row: &Row) -> impl Iterator<Item = String> {
     })
 }
 
-fn architectures(driver: Driver, archs: &[DeviceArch]) -> impl Iterator<Item = String> {
-    capabilities(archs).flat_map(move |capability| {
-        let (machine, ptx) = architecture(driver, capability);
-        machine.into_iter().chain(ptx)
-    })
+/// Flags for all of some architectures, for units that are compiled in one piece.
+pub fn architectures(driver: Driver, archs: &[DeviceArch]) -> Vec<String> {
+    let of_one = archs.iter().flat_map(|arch| {
+        let ArchFlags { flags, ptx, .. } = architecture(driver, arch);
+        flags.into_iter().chain(ptx)
+    });
+    of_one.collect()
 }
 
-/// Flags for an architecture: what makes its machine code, and what keeps PTX, if it is wanted.
-pub fn architecture(driver: Driver, capability: &Capability) -> (Vec<String>, Vec<String>) {
+/// How a driver is told to compile for an architecture.
+#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+pub struct ArchFlags {
+    /// The architecture as compilers name it: `90a`, `gfx942`.
+    pub sm: String,
+    /// Flags that ask for machine code.
+    pub flags: Vec<String>,
+    /// Flags that ask for PTX beside it; empty where none is wanted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ptx: Vec<String>,
+    /// Its number in `__CUDA_ARCH_LIST__`; `None` for ROCm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<u32>,
+}
+
+/// The flags of a driver for an architecture.
+pub fn architecture(driver: Driver, arch: &DeviceArch) -> ArchFlags {
+    let capability = match arch {
+        DeviceArch::Cuda(capability) => capability,
+        DeviceArch::Rocm(arch) => {
+            return ArchFlags {
+                sm: arch.to_string(),
+                flags: vec![format!("--offload-arch={arch}")],
+                ptx: Vec::new(),
+                number: None,
+            };
+        }
+    };
     let sm = capability.sm();
-    let (machine, ptx) = match driver {
+    let (flags, ptx) = match driver {
         Driver::Clang => clang::architecture(&sm),
         _ => {
             let gencode = |code: &str| {
@@ -183,73 +265,25 @@ pub fn architecture(driver: Driver, capability: &Capability) -> (Vec<String>, Ve
             (gencode("sm"), gencode("compute"))
         }
     };
-    (machine, if capability.ptx { ptx } else { Vec::new() })
-}
-
-/// The CUDA capabilities among some architectures.
-pub fn capabilities(archs: &[DeviceArch]) -> impl Iterator<Item = &Capability> {
-    archs.iter().filter_map(|arch| match arch {
-        DeviceArch::Cuda(capability) => Some(capability),
-        DeviceArch::Rocm(_) => None,
-    })
-}
-
-/// The flags of ROCm's clang, before the user's own.
-pub fn hip(compilation: &Compilation, asked: &Asked, archs: &[DeviceArch]) -> Vec<String> {
-    let row = &compilation.row;
-    let mut flags = cxx_defines(compilation, asked);
-    if row.torch().is_some() {
-        flags.push("-DENABLE_FP8".to_owned());
+    ArchFlags {
+        flags,
+        ptx: if capability.ptx { ptx } else { Vec::new() },
+        number: Some(capability.major * 100 + capability.minor * 10),
+        sm,
     }
-    flags.extend(optimized(asked));
-    flags.extend(archs.iter().map(|arch| format!("--offload-arch={arch}")));
-    flags
 }
 
-/// icpx's flags, before the user's own; [`SYCL`] makes them those of device code.
-pub fn icpx(compilation: &Compilation, asked: &Asked) -> Vec<String> {
-    let mut flags = cxx_defines(compilation, asked);
-    flags.extend(optimized(asked));
-    flags
-}
-
-/// The flags of Xcode's clang, before the user's own.
-pub fn apple(
-    compilation: &Compilation,
-    asked: &Asked,
-    driver: Driver,
-    kernel: &Kernel,
-) -> Vec<String> {
-    let row = &compilation.row;
-    let mut flags = match driver {
-        Driver::AppleClangxx => icpx(compilation, asked),
-        _ => c(compilation, asked),
-    };
-    let metal = row.backend == Backend::Metal;
-    let mut sections = kernel.sections.iter().filter(|_| metal);
-    if sections.any(|section| section.units().any(|unit| unit.1 == Language::Metal)) {
-        // Authors include what the reference generates by these names (templates/torch/metallib.h).
-        flags.extend(
-            [
-                "-DEMBEDDED_METALLIB_HEADER=\"kernel_builder_metallib.h\"",
-                "-DEMBEDDED_METALLIB_NAMESPACE=kernel_builder_metallib",
-            ]
-            .map(str::to_owned),
-        );
-    }
-    flags.push(oldest_macos(row));
-    flags
-}
-
-/// The flags of the compiler of shaders.
-pub fn metal() -> Vec<String> {
-    ["-std=metal4.0", "-O2"].map(str::to_owned).to_vec()
-}
+/// Flags with which Objective-C++ finds shaders under the names that the reference generates
+/// (templates/torch/metallib.h).
+pub const METALLIB: [&str; 2] = [
+    "-DEMBEDDED_METALLIB_HEADER=\"kernel_builder_metallib.h\"",
+    "-DEMBEDDED_METALLIB_NAMESPACE=kernel_builder_metallib",
+];
 
 /// The flags of a link, before the objects.
 pub fn link(row: &Row) -> Vec<String> {
     let mut flags = ["-O3", "-DNDEBUG"].map(str::to_owned).to_vec();
-    let more: &[&str] = match (Driver::linker(row), row.backend) {
+    let more: &[&str] = match (Driver::for_link(row), row.backend) {
         (Driver::AppleClangxx, Backend::Metal) => &[
             "-bundle",
             "-Wl,-undefined,dynamic_lookup",
@@ -285,33 +319,22 @@ fn oldest_macos(row: &Row) -> String {
     format!("-mmacosx-version-min={oldest}")
 }
 
-/// What every clang gets for C++.
-fn optimized(asked: &Asked) -> Vec<String> {
-    let mut flags = ["-O3", "-DNDEBUG"].map(str::to_owned).to_vec();
-    flags.push(format!("-std=gnu++{}", asked.cxx));
-    flags.push("-fPIC".to_owned());
-    flags
-}
-
-/// The macros that every C++ file gets.
-/// NB: those without headers of torch, too. A library is of one C++ ABI, or the binding does not find functions of its
-/// own that take a std::string.
-fn cxx_defines(compilation: &Compilation, asked: &Asked) -> Vec<String> {
-    let row = &compilation.row;
-    let mut flags = defines(compilation, asked);
+/// The macros that every C++ file of a row gets.
+/// NB: those without headers of torch, too. A library is of one C++ ABI, or the binding does not
+/// find functions of its own that take a std::string.
+fn cxx_defines(row: &Row) -> Vec<String> {
+    let mut flags = row_defines(row);
     let define = row.cxx_abi().and_then(CxxAbi::define);
     flags.extend(define.map(|define| format!("-D{define}")));
     flags
 }
 
-fn defines(compilation: &Compilation, asked: &Asked) -> Vec<String> {
-    let row = &compilation.row;
-    let mut names = asked.defines.clone();
+/// The macros that every file of a row gets.
+fn row_defines(row: &Row) -> Vec<String> {
+    let mut names = Vec::new();
     if row.torch().is_some() {
         match row.backend {
-            Backend::Cuda => {
-                names.push("USE_CUDA=1".to_owned());
-            }
+            Backend::Cuda => names.push("USE_CUDA=1".to_owned()),
             Backend::Rocm => {
                 names.push("USE_ROCM=1".to_owned());
                 names.extend(HIP_DEFINES.map(str::to_owned));
@@ -325,15 +348,19 @@ fn defines(compilation: &Compilation, asked: &Asked) -> Vec<String> {
         }
     }
     names.push(format!("{}_KERNEL", row.backend.as_str().to_uppercase()));
-    if let Some(abi) = &compilation.stable_abi {
-        names.push(format!("TORCH_TARGET_VERSION={}", target_version(abi)));
-    }
     names.sort();
     names.into_iter().map(|name| format!("-D{name}")).collect()
 }
 
-/// A torch release as the stable ABI's headers want it: major in the highest byte, minor in the next.
-fn target_version(version: &Version) -> String {
-    let (major, minor) = version.major_minor();
-    format!("0x{:016x}", major << 56 | minor << 48)
+/// The macros that every file of a variant gets: the oldest torch whose stable ABI it keeps, major in
+/// the highest byte, minor in the next.
+pub fn stable_abi_defines(stable_abi: Option<&Version>) -> Vec<String> {
+    let define = |abi: &Version| {
+        let (major, minor) = abi.major_minor();
+        format!(
+            "-DTORCH_TARGET_VERSION=0x{:016x}",
+            major << 56 | minor << 48
+        )
+    };
+    stable_abi.map(define).into_iter().collect()
 }

@@ -5,6 +5,7 @@ mod device;
 pub mod flags;
 mod headers;
 pub mod id;
+mod link;
 mod metadata;
 mod split;
 mod units;
@@ -13,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::kernel::{Backend, Framework, HeaderArchive, Kernel};
+use crate::kernel::{Framework, HeaderArchive, Kernel};
 use crate::matrix::{
     Compilation, Matrix, Row, Table, Toolchain, Variant, VariantKind, header_libraries,
     other_releases,
@@ -22,11 +23,13 @@ use crate::problem::Problems;
 use crate::scan::{Operators, ScanError, Search, operators, search};
 
 pub use self::device::DeviceArch;
+use self::flags::HeaderDemands;
 pub use self::headers::Listing;
+pub use self::link::{Link, RowLink};
 use self::metadata::HeaderDepend;
 pub use self::metadata::Metadata;
-pub use self::split::{ArchPart, Split};
-pub use self::units::{Component, Driver, Objects, UnitGroup};
+pub use self::split::{Split, flags_for_fatbinary};
+pub use self::units::{Component, Driver, SourceKind, UnitGroup};
 
 /// A kernel, resolved.
 #[derive(Clone, Debug, Serialize)]
@@ -45,32 +48,19 @@ pub struct Plan {
     pub searches: Vec<Search>,
     /// Archives of headers that units are compiled against, by their name in build.toml.
     pub archives: BTreeMap<String, Archive>,
-    /// Units that variants share.
-    pub objects: Vec<Objects>,
     /// Variants with native code.
     pub variants: Vec<VariantPlan>,
     /// Variants of Python files alone.
     pub noarch: Vec<NoarchPlan>,
+    /// Names of the sections, in the order of build.toml.
+    #[serde(skip)]
+    pub sections: Vec<String>,
     /// What is left out or surely not meant, in words; not part of build.nix.
     #[serde(skip)]
     pub notes: Vec<String>,
     /// Warnings about sources, by file; not part of build.nix.
     #[serde(skip)]
     pub warnings: Vec<Problems>,
-}
-
-impl Plan {
-    /// The units of a component of one of its variants: its own, and those that it shares with others.
-    pub fn units<'a>(&'a self, component: &'a Component) -> impl Iterator<Item = &'a UnitGroup> {
-        let shared = component
-            .shared
-            .iter()
-            .filter_map(|at| self.objects.get(*at));
-        component
-            .units
-            .iter()
-            .chain(shared.map(|objects| &objects.units))
-    }
 }
 
 /// An archive of headers.
@@ -90,6 +80,15 @@ pub struct Archive {
 #[derive(Clone, Debug, Serialize)]
 pub struct VariantPlan {
     pub variant: String,
+    /// The row of the release table that it is compiled for.
+    #[serde(skip)]
+    pub row: Row,
+    /// Flags that define macros of every unit.
+    #[serde(skip)]
+    pub defines: Vec<String>,
+    /// C++ standard of units that include no header of a framework.
+    #[serde(skip)]
+    pub standard: u32,
     pub system: String,
     /// Whether it is built when nothing is asked for.
     pub bundle: bool,
@@ -114,29 +113,6 @@ pub struct NoarchPlan {
     pub bundle: bool,
     pub id: id::Identity,
     pub metadata: Metadata,
-}
-
-/// The link of a variant.
-#[derive(Clone, Debug, Serialize)]
-pub struct Link {
-    pub driver: Driver,
-    /// File name extension of the library; its stem is the build's id.
-    pub extension: &'static str,
-    /// Before the objects.
-    pub flags: Vec<String>,
-    /// After the objects.
-    pub libraries: Vec<String>,
-    /// CUDA architectures that the library must hold device code for; none if none of its units has any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub archs: Vec<String>,
-    /// Whether flags of build.toml ask for architectures beyond these.
-    #[serde(rename = "moreArchs", skip_serializing_if = "std::ops::Not::not")]
-    pub more_archs: bool,
-    /// Whether the library may call an OpenMP runtime.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub openmp: bool,
-    /// Newest allowed version of each symbol family.
-    pub policy: BTreeMap<String, String>,
 }
 
 /// Python files of the package.
@@ -191,11 +167,15 @@ pub fn plan(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Result<Plan, Sca
         listing: Listing::of(&kernel.root, &searches)?,
         searches,
         archives: archives(matrix),
-        objects: units::share(&mut variants),
         warnings: operators::warnings(
             &kernel.root,
             variants.iter().map(|variant| &variant.operators),
         ),
+        sections: kernel
+            .sections
+            .iter()
+            .map(|section| section.name.clone())
+            .collect(),
         variants,
         noarch,
         notes,
@@ -264,11 +244,14 @@ fn variant_plan(
         op_namespace: operators.namespace().map(str::to_owned),
         operators,
         variant: variant.name.clone(),
+        row: row.clone(),
+        defines: flags::stable_abi_defines(compilation.stable_abi.as_ref()),
+        standard: HeaderDemands::without_framework(row, matrix.rows(), table).standard,
         system: row.system.clone(),
         bundle: variant.bundle,
         toolchain: row.toolchain.clone(),
         id: id::identity(kernel, row.backend, &components),
-        link: link(row, table, &components),
+        link: link::link(row, table, &components),
         metadata: metadata::metadata(kernel, row.backend, &components, header_depends),
         components,
     }
@@ -295,59 +278,4 @@ fn header_depends(
         sha256: Some(headers.archive.sha256.clone()),
     });
     known.chain(own).collect()
-}
-
-/// Symbol families of an OpenMP runtime.
-const OPENMP: [&str; 2] = ["GOMP", "OMP"];
-
-/// The libraries of torch are those that its CMake targets put on the link line, less libtorch itself: of a wheel with
-/// CUDA it needs libtorch_cuda, which a CPU kernel must not. A kernel without torch holds its own CUDA runtime, as CMake
-/// links it: no other library of the process is sure to bring one.
-fn link(row: &Row, table: &Table, components: &[Component]) -> Link {
-    let darwin = row.system.ends_with("-darwin");
-    let (framework, toolkit) = match (row.torch().is_some(), row.backend) {
-        (true, Backend::Cuda) => (
-            &["c10", "torch_cpu", "c10_cuda", "torch_cuda"][..],
-            "cudart",
-        ),
-        (true, Backend::Rocm) => (
-            &["c10", "torch_cpu", "c10_hip", "torch_hip"][..],
-            "amdhip64",
-        ),
-        // libsycl comes with the driver's -fsycl.
-        (true, Backend::Xpu) => (&["c10", "torch_cpu", "c10_xpu", "torch_xpu"][..], ""),
-        (true, _) => (&["c10", "torch_cpu"][..], ""),
-        // NVIDIA's wheels of CUDA 12 have the shared runtime alone, which torch or JAX for CUDA 12 brings.
-        (false, Backend::Cuda) if row.toolchain.clang.is_some() => (&["tvm_ffi"][..], "cudart"),
-        (false, Backend::Cuda) => (&["tvm_ffi"][..], "cudart_static"),
-        (false, Backend::Rocm) => (&["tvm_ffi"][..], "amdhip64"),
-        (false, _) => (&["tvm_ffi"][..], ""),
-    };
-    let mut libraries: Vec<String> = framework.iter().map(|name| format!("-l{name}")).collect();
-    if row.torch().is_some() && !darwin {
-        // NB: stubs stand for torch's libraries, so that the linker cannot see which of them are needed.
-        libraries.insert(0, "-Wl,--no-as-needed".to_owned());
-        libraries.push("-Wl,--as-needed".to_owned());
-    }
-    if !toolkit.is_empty() {
-        libraries.push(format!("-l{toolkit}"));
-    }
-    let (archs, more_archs) = device::linked(components);
-    let openmp = components.iter().any(|component| component.openmp);
-    let mut policy = table.policy(row).cloned().unwrap_or_default();
-    policy.retain(|family, _| openmp || !OPENMP.contains(&family.as_str()));
-    Link {
-        archs,
-        more_archs,
-        extension: match (row.torch().is_some(), darwin) {
-            (true, _) => "abi3.so",
-            (false, false) => "so",
-            (false, true) => "dylib",
-        },
-        driver: Driver::linker(row),
-        flags: flags::link(row),
-        openmp,
-        libraries,
-        policy,
-    }
 }

@@ -9,15 +9,17 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{DeviceArch, Driver, flags};
+use super::flags::{self, ArchFlags};
+use super::{DeviceArch, Driver};
 use crate::matrix::nvcc::{self, FlagReach, NvccArgument};
 use crate::scan::search::ARCH_LIST;
 
 /// A unit in parts: a host part, and one of each architecture.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 pub struct Split {
-    pub archs: Vec<ArchPart>,
-    /// The architecture that the host part is compiled with; nvcc's holds its device code as well. As in [`ArchPart::sm`].
+    /// The part of each architecture.
+    pub archs: Vec<ArchFlags>,
+    /// The architecture that the host part is compiled with; nvcc's holds its device code as well. As in [`ArchFlags::sm`].
     pub host: String,
     /// What fatbinary is told of how to store device code.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -26,18 +28,6 @@ pub struct Split {
     /// one leaves the others as they are.
     #[serde(rename = "archList", skip_serializing_if = "Option::is_none")]
     pub arch_list: Option<String>,
-}
-
-/// The part of one architecture.
-#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
-pub struct ArchPart {
-    /// As compilers name it: `90a`.
-    pub sm: String,
-    /// Flags that ask for machine code.
-    pub flags: Vec<String>,
-    /// Flags that ask for PTX beside it; none where none is wanted.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub ptx: Vec<String>,
 }
 
 /// The parts of units with these flags of their own, or nothing where they stay whole. `depends`: whether what kernels they
@@ -51,17 +41,12 @@ pub(super) fn split(
     if !matches!(driver, Driver::Nvcc | Driver::Clang) {
         return None;
     }
-    let fatbinary = fatbinary(driver, own)?;
-    let parts: Vec<ArchPart> = flags::capabilities(archs)
-        .map(|capability| {
-            let (flags, ptx) = flags::architecture(driver, capability);
-            ArchPart {
-                sm: capability.sm(),
-                flags,
-                ptx,
-            }
-        })
-        .collect();
+    let fatbinary = flags_for_fatbinary(driver, own)?;
+    let part = |arch| ArchFlags {
+        number: None,
+        ..flags::architecture(driver, arch)
+    };
+    let parts: Vec<ArchFlags> = archs.iter().map(part).collect();
     let different: BTreeSet<&str> = parts.iter().map(|part| part.sm.as_str()).collect();
     if different.len() < 2 || different.len() < parts.len() {
         return None;
@@ -83,16 +68,15 @@ pub(super) fn split(
 /// What compilers define as `__CUDA_ARCH_LIST__` for a unit that is compiled for all of its architectures at once. CUB and
 /// Thrust name their kernels after it, so that device and host code have to agree.
 pub(super) fn arch_list(archs: &[DeviceArch]) -> String {
-    let numbers: BTreeSet<u32> = flags::capabilities(archs)
-        .map(|capability| capability.major * 100 + capability.minor * 10)
-        .collect();
+    let number = |arch| flags::architecture(Driver::Nvcc, arch).number;
+    let numbers: BTreeSet<u32> = archs.iter().filter_map(number).collect();
     let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
     numbers.join(",")
 }
 
 /// The options of fatbinary that the flags of build.toml ask for. `None` if a flag may do more than change each
 /// architecture by itself, so that the unit is compiled whole.
-fn fatbinary(driver: Driver, own: &[String]) -> Option<Vec<String>> {
+pub fn flags_for_fatbinary(driver: Driver, own: &[String]) -> Option<Vec<String>> {
     match driver {
         Driver::Clang => fatbinary_of_clang(own),
         _ => fatbinary_of_nvcc(own),

@@ -1,17 +1,17 @@
 //! Translation units of a variant, grouped by what they have in common: the binding, and each active section.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use indexmap::IndexSet;
 use serde::Serialize;
 
 use super::device::DeviceArch;
-use super::flags::Asked;
+use super::flags::{HeaderDemands, stable_abi_defines};
 use super::split::{self, Split};
-use super::{VariantPlan, device, flags};
+use super::{device, flags};
 use crate::kernel::{Backend, Dependency, Kernel, Language, Section, SectionBackend};
-use crate::matrix::{Compilation, Matrix, Row, Table, Toolchain, clang, openmp};
+use crate::matrix::{Compilation, Matrix, Row, Table, clang, openmp};
 use crate::scan::search::folders;
 use crate::scan::{Namespace, Operators, Search};
 
@@ -20,15 +20,18 @@ use crate::scan::{Namespace, Operators, Search};
 pub struct Component {
     /// The framework's name for the binding, else the section's.
     pub name: String,
+    /// The backend of its section; `None` for the binding, which every backend has.
+    #[serde(skip)]
+    pub backend: Option<Backend>,
     /// Folders searched for headers, in order.
     pub include: Vec<String>,
     /// Every header that its units reach.
     #[serde(skip)]
     pub headers: BTreeSet<String>,
-    /// Those that only this variant has.
     pub units: Vec<UnitGroup>,
-    /// The others, as places in `Plan::objects`.
-    pub shared: Vec<usize>,
+    /// Flags of build.toml for each driver that compiles some of its units.
+    #[serde(skip)]
+    pub own_flags: BTreeMap<Driver, Vec<String>>,
     /// Architectures of its device code, in order.
     #[serde(skip)]
     pub archs: Vec<DeviceArch>,
@@ -41,46 +44,6 @@ pub struct Component {
     /// The namespaces in which its units define operators.
     #[serde(skip)]
     pub operators: Operators,
-}
-
-/// Units that know nothing of the framework's release, and so are the same in several variants.
-#[derive(Clone, Debug, Serialize)]
-pub struct Objects {
-    pub system: String,
-    /// What compiles them, by role.
-    pub toolchain: Toolchain,
-    /// Folders searched for headers, in order.
-    pub include: Vec<String>,
-    pub units: UnitGroup,
-}
-
-/// Moves units that variants may share to where each is once.
-pub(super) fn share(variants: &mut [VariantPlan]) -> Vec<Objects> {
-    let mut objects: Vec<Objects> = Vec::new();
-    let mut known: HashMap<String, usize> = HashMap::new();
-    for variant in variants {
-        let toolchain = variant.toolchain.without_framework();
-        for component in &mut variant.components {
-            let (shared, own) = std::mem::take(&mut component.units)
-                .into_iter()
-                .partition(|units| !units.framework && units.namespace != Namespace::Compiled);
-            component.units = own;
-            for units in shared {
-                let units = Objects {
-                    system: variant.system.clone(),
-                    toolchain: toolchain.clone(),
-                    include: component.include.clone(),
-                    units,
-                };
-                let at = *known.entry(format!("{units:?}")).or_insert(objects.len());
-                if at == objects.len() {
-                    objects.push(units);
-                }
-                component.shared.push(at);
-            }
-        }
-    }
-    objects
 }
 
 /// Units that are compiled alike.
@@ -104,6 +67,41 @@ pub struct UnitGroup {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
     pub sources: Vec<String>,
+    #[serde(skip)]
+    pub kind: SourceKind,
+    /// Whether device code may depend on the architecture that it is compiled for.
+    #[serde(skip)]
+    pub depends_on_arch: bool,
+    /// Whether device code may look at the list of all architectures.
+    #[serde(skip)]
+    pub lists_archs: bool,
+}
+
+/// The kind of a source, which with a row decides about the driver.
+#[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SourceKind {
+    #[serde(rename = "c")]
+    C,
+    /// C++ and Objective-C++.
+    #[serde(rename = "c++")]
+    Cxx,
+    /// CUDA and HIP.
+    #[serde(rename = "device")]
+    Device,
+    /// Shaders.
+    #[serde(rename = "metal")]
+    Metal,
+}
+
+impl SourceKind {
+    fn from_language(language: Language) -> Self {
+        match language {
+            Language::C => Self::C,
+            Language::Cxx | Language::ObjectiveCxx => Self::Cxx,
+            Language::Cuda | Language::Hip => Self::Device,
+            Language::Metal => Self::Metal,
+        }
+    }
 }
 
 impl UnitGroup {
@@ -145,26 +143,22 @@ pub enum Driver {
 }
 
 impl Driver {
-    /// The driver for a language in the builds of a row.
-    fn of(row: &Row, language: Language) -> Self {
-        match language {
-            Language::Metal => Driver::Metal,
-            Language::ObjectiveCxx => Driver::AppleClangxx,
-            Language::Hip => Driver::Hip,
-            Language::Cuda if row.backend == Backend::Rocm => Driver::Hip,
-            Language::Cuda if row.toolchain.clang.is_some() => Driver::Clang,
-            Language::Cuda => Driver::Nvcc,
-            Language::C | Language::Cxx => match (Self::linker(row), language) {
-                (Driver::AppleClangxx, Language::C) => Driver::AppleClang,
-                (Driver::Icpx, Language::C) => Driver::Icx,
-                (_, Language::C) => Driver::Gcc,
-                (driver, _) => driver,
-            },
+    /// The driver that compiles sources of a kind in the builds of a row.
+    pub fn for_source(row: &Row, kind: SourceKind) -> Self {
+        match (kind, Self::for_link(row)) {
+            (SourceKind::Metal, _) => Driver::Metal,
+            (SourceKind::Device, _) if row.backend == Backend::Rocm => Driver::Hip,
+            (SourceKind::Device, _) if row.toolchain.clang.is_some() => Driver::Clang,
+            (SourceKind::Device, _) => Driver::Nvcc,
+            (SourceKind::C, Driver::AppleClangxx) => Driver::AppleClang,
+            (SourceKind::C, Driver::Icpx) => Driver::Icx,
+            (SourceKind::C, _) => Driver::Gcc,
+            (SourceKind::Cxx, driver) => driver,
         }
     }
 
     /// The driver that links the libraries of a row, which is the one that compiles its C++.
-    pub(super) fn linker(row: &Row) -> Self {
+    pub fn for_link(row: &Row) -> Self {
         if row.system.ends_with("-darwin") {
             Driver::AppleClangxx
         } else if row.backend == Backend::Xpu {
@@ -187,8 +181,9 @@ pub(super) fn components(
     let context = Context {
         kernel,
         compilation,
-        with_framework: Asked::by_framework(row, table),
-        without: Asked::by_nobody(row, matrix, table),
+        with_framework: HeaderDemands::by_framework(row, table),
+        without_framework: HeaderDemands::without_framework(row, matrix.rows(), table),
+        defines: stable_abi_defines(compilation.stable_abi.as_ref()),
         searches,
     };
     let mut components = Vec::new();
@@ -239,6 +234,7 @@ pub(super) fn components(
             &section.include,
             section.units(),
             &Own {
+                backend: Some(row.backend),
                 cxx: &section.cxx_flags,
                 device: &device_flags,
                 sycl: row.backend == Backend::Xpu,
@@ -254,14 +250,18 @@ pub(super) fn components(
 struct Context<'a> {
     kernel: &'a Kernel,
     compilation: &'a Compilation,
-    with_framework: Asked,
-    without: Asked,
+    with_framework: HeaderDemands,
+    without_framework: HeaderDemands,
+    /// Flags that define macros of every unit.
+    defines: Vec<String>,
     searches: &'a [Search],
 }
 
 /// What build.toml adds to the flags of a component.
 #[derive(Default)]
 struct Own<'a> {
+    /// The backend of the section; `None` for the binding.
+    backend: Option<Backend>,
     /// For C++.
     cxx: &'a [String],
     /// For device code.
@@ -297,6 +297,8 @@ impl Context<'_> {
         let mut searches = self.searches.iter();
         let search = searches.find(|search| search.include == include);
         let mut headers: BTreeSet<&String> = BTreeSet::new();
+        let row = &self.compilation.row;
+        let mut own_flags = BTreeMap::new();
         let mut groups: BTreeMap<_, UnitGroup> = BTreeMap::new();
         let mut operators = Operators::default();
         for (source, language) in units {
@@ -306,7 +308,8 @@ impl Context<'_> {
             if let Some(reach) = reach {
                 operators.merge(&reach.operators);
             }
-            let driver = Driver::of(&self.compilation.row, language);
+            let kind = SourceKind::from_language(language);
+            let driver = Driver::for_source(row, kind);
             // torch brings what translates CUDA sources.
             let translated = driver == Driver::Hip && language == Language::Cuda;
             // Nobody has read the headers of an archive: they may include the framework's.
@@ -322,33 +325,47 @@ impl Context<'_> {
                 Driver::Hip => reach.is_none_or(|reach| reach.framework),
                 _ => false,
             };
-            let depends = libraries || reach.is_none_or(|reach| reach.arch);
-            let mut split = split::split(driver, own.device, &archs, depends);
-            let lists_archs = split.is_some() && libraries;
+            let is_cuda = matches!(driver, Driver::Nvcc | Driver::Clang);
+            let lists_archs = is_cuda && libraries;
+            let depends_on_arch = is_cuda && (libraries || reach.is_none_or(|reach| reach.arch));
             let key = (
-                driver,
+                kind,
                 namespace,
                 framework,
                 heavy,
-                split.as_ref().map(|split| split.host.clone()),
+                depends_on_arch,
                 lists_archs,
             );
             let group = groups.entry(key).or_insert_with(|| {
+                let own_flags = own_flags
+                    .entry(driver)
+                    .or_insert_with(|| self.own_flags(driver, own));
+                let mut split = split::split(driver, own_flags, &archs, depends_on_arch);
                 if let Some(split) = split.as_mut().filter(|_| lists_archs) {
                     split.arch_list = Some(split::arch_list(&archs));
                 }
-                let in_flags = if split.is_some() { &[] } else { &archs[..] };
-                let flags = self.flags(driver, framework, own, in_flags);
+                let demands = match framework {
+                    true => &self.with_framework,
+                    false => &self.without_framework,
+                };
+                let mut flags = match (kind, &split) {
+                    (SourceKind::Device, None) => flags::architectures(driver, &archs),
+                    _ => Vec::new(),
+                };
+                flags.extend_from_slice(own_flags);
                 UnitGroup {
+                    kind,
                     driver,
                     namespace,
                     framework,
                     heavy,
                     header_families: own.header_families.clone(),
                     header_archives: own.header_archives.clone(),
-                    flags,
+                    flags: flags::driver_flags(row, driver).unit(demands, &self.defines, &flags),
                     split,
                     sources: Vec::new(),
+                    depends_on_arch,
+                    lists_archs,
                 }
             });
             group.sources.push(source.to_string());
@@ -362,10 +379,11 @@ impl Context<'_> {
         Component {
             operators,
             name: name.to_owned(),
+            backend: own.backend,
             include,
             headers: headers.into_iter().cloned().collect(),
             units: groups.into_values().collect(),
-            shared: Vec::new(),
+            own_flags,
             archs,
             more_archs: device::name_archs(own.device),
             openmp: openmp::is_asked_for(own.cxx) || openmp::is_asked_for(own.device),
@@ -414,48 +432,35 @@ impl Context<'_> {
         translated.flags
     }
 
-    /// The flags of a driver, then those of build.toml.
-    fn flags(
-        &self,
-        driver: Driver,
-        framework: bool,
-        own: &Own<'_>,
-        archs: &[DeviceArch],
-    ) -> Vec<String> {
-        let compilation = self.compilation;
-        let asked = if framework {
-            &self.with_framework
-        } else {
-            &self.without
-        };
-        let mut flags = match driver {
-            Driver::Gcc | Driver::Icx => flags::c(compilation, asked),
-            Driver::Gxx => flags::cxx(compilation, asked),
-            Driver::Nvcc => flags::nvcc(compilation, asked, archs),
-            Driver::Clang => flags::clang(compilation, asked, archs),
-            Driver::Hip => flags::hip(compilation, asked, archs),
-            Driver::Icpx => flags::icpx(compilation, asked),
-            Driver::AppleClang | Driver::AppleClangxx => {
-                flags::apple(compilation, asked, driver, self.kernel)
-            }
-            Driver::Metal => flags::metal(),
-        };
+    /// The flags of build.toml, as a driver takes them.
+    fn own_flags(&self, driver: Driver, own: &Own<'_>) -> Vec<String> {
         match driver {
-            Driver::Gxx => flags.extend_from_slice(own.cxx),
+            Driver::Gxx => own.cxx.to_vec(),
+            Driver::Nvcc | Driver::Clang | Driver::Hip => own.device.to_vec(),
+            Driver::Icpx if own.sycl => {
+                let sycl = flags::SYCL.map(str::to_owned);
+                [own.cxx, &sycl[..], own.device].concat()
+            }
+            Driver::Icpx => own.cxx.to_vec(),
+            Driver::AppleClang => self.metallib(),
             Driver::AppleClangxx => {
+                let mut flags = self.metallib();
                 flags.extend(own.cxx.iter().flat_map(|flag| openmp::of_apple(flag)));
+                flags
             }
-            Driver::Nvcc | Driver::Clang | Driver::Hip => flags.extend_from_slice(own.device),
-            Driver::Icpx => {
-                flags.extend_from_slice(own.cxx);
-                if own.sycl {
-                    flags.extend(flags::SYCL.map(str::to_owned));
-                    flags.extend_from_slice(own.device);
-                }
-            }
-            Driver::Gcc | Driver::Icx | Driver::AppleClang | Driver::Metal => {}
+            Driver::Gcc | Driver::Icx | Driver::Metal => Vec::new(),
         }
-        flags
+    }
+
+    /// Flags for code that loads the shaders of its kernel.
+    fn metallib(&self) -> Vec<String> {
+        let metal = self.compilation.row.backend == Backend::Metal;
+        let mut sections = self.kernel.sections.iter().filter(|_| metal);
+        let has_shader = |section: &Section| section.units().any(|unit| unit.1 == Language::Metal);
+        match sections.any(has_shader) {
+            true => flags::METALLIB.map(str::to_owned).to_vec(),
+            false => Vec::new(),
+        }
     }
 }
 

@@ -155,7 +155,7 @@ impl<'a> Files<'a> {
     fn seen_by_unit(&self, variant: &VariantPlan, source: &str) -> Vec<String> {
         let mut paths = vec![source.to_owned()];
         for component in &variant.components {
-            let mut sources = self.plan.units(component).flat_map(|group| &group.sources);
+            let mut sources = component.units.iter().flat_map(|group| &group.sources);
             let mut searches = self.plan.searches.iter();
             let search = searches.find(|search| search.include == component.include);
             if sources.any(|own| own == source)

@@ -82,9 +82,7 @@ impl Clone {
     pub fn derivations(&self, variant: &str) -> BTreeMap<String, String> {
         let expression = format!(
             r#"let variant = builtins.head (builtins.filter (v: v.variant == "{variant}")
-                 (import {0}/examples/relu/build.nix {{
-                   kernelBuilder = import {0}/lib // {{ kernel = {{ variants, ... }}: variants; }};
-                 }}));
+                 (import {0}/examples/relu/build.nix {{ kernelBuilder = import {0}/lib; }}).variants);
                compilations = builtins.concatMap (o: o.parts or [ ] ++ [ o ]) variant.objects;
                in map (d: {{ inherit (d) name drvPath; }}) (compilations ++ [ variant.library variant.package ])"#,
             self.path().display()

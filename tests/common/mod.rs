@@ -2,6 +2,7 @@
 //! this machine, and second readers to judge builds by. No test is in here.
 #![expect(dead_code, reason = "each test file uses a part of it")]
 
+pub mod agreement;
 pub mod archives;
 pub mod client;
 pub mod clone;

@@ -1,5 +1,6 @@
 //! Facts that Rust computes and Nix computes too.
 
+use crate::common::agreement::{assert_nix_gets_the_plan, by_nix, names_in_nix};
 use kernel_builder::emit::nix::string;
 use kernel_builder::pins::{Family, Pin};
 use kernel_builder::plan::Python;
@@ -33,38 +34,201 @@ fn ids_of_rust(plan: &Plan, root: &Utf8Path) -> serde_json::Value {
         .into()
 }
 
-/// The same as Nix computes them, from the build.nix of the plan.
+/// The ids of a plan's variants, as Nix computes them.
 fn ids_of_nix(plan: &Plan, root: &Utf8Path) -> serde_json::Value {
-    let build_nix = kernel_builder::emit::nix::build_nix(plan).expect("build.nix");
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    let file = Utf8Path::from_path(dir.path()).expect("a UTF-8 path");
-    let file = file.join("build.nix");
-    std::fs::write(&file, build_nix).expect("written");
-    nix::evaluate(&format!(
-        r#"
-        let
-          id = kernel: variant: {{
-            name = variant.variant;
-            value = (import (/. + {0} + "/content.nix") {{
-              inherit (kernel) name python;
-              sources = import (/. + {0} + "/sources.nix") (kernel // {{ root = /. + {1}; }});
-            }} variant.id).namespace;
-          }};
-        in
-        builtins.listToAttrs (import (/. + {2}) {{
-          kernelBuilder = {{
-            kernel = {{ variants, ... }}: variants;
-            torchExtension = id;
-            torchNoarch = id;
-            tvmFfiExtension = id;
-          }};
-        }})
-        "#,
-        string(&format!("{REPOSITORY}/nix/kernel")),
-        string(root.as_str()),
-        string(file.as_str()),
-    ))
+    by_nix(plan, root, "variant: variant.buildId")
 }
+
+#[test]
+fn nix_gets_the_plan_of_every_example_and_fixture() {
+    let mut folders = vec![format!("{REPOSITORY}/tests/fixtures/tutorials/img2gray")];
+    for parent in ["examples", "tests/fixtures"] {
+        let entries = std::fs::read_dir(Utf8Path::new(REPOSITORY).join(parent)).expect("a folder");
+        let paths = entries.map(|entry| entry.expect("an entry").path());
+        let kernels = paths.filter(|path| path.join("build.toml").exists());
+        folders.extend(kernels.map(|path| path.display().to_string()));
+    }
+    assert!(folders.len() > 9, "{folders:?}");
+    for folder in folders {
+        let kernel =
+            Kernel::load(Utf8Path::new(&folder), &table().toolkits).expect("a good build.toml");
+        assert_nix_gets_the_plan(&kernel.kernel);
+    }
+}
+
+/// Nix takes the first variant where it needs one, as `kernel-builder build` does.
+#[test]
+fn nix_and_rust_have_the_best_variant_first() {
+    let folders = [
+        "examples/relu",
+        "examples/silu-and-mul",
+        "tests/fixtures/all-backends",
+    ];
+    let root = Utf8Path::new(REPOSITORY);
+    let mut kernels = folders
+        .map(|folder| {
+            Kernel::load(&root.join(folder), &table().toolkits)
+                .expect("a kernel")
+                .kernel
+        })
+        .to_vec();
+    let sample = mixed();
+    kernels.push(sample.kernel());
+    for kernel in kernels {
+        let mut matrix = matrix(&kernel, table());
+        let plan = plan(&kernel, &matrix, table()).expect("a plan");
+        let variants = &mut matrix.variants;
+        variants.sort_by(|a, b| a.rank().cmp(&b.rank()));
+        let names: Vec<_> = variants.iter().map(|variant| &variant.name).collect();
+        let places = names_in_nix(&plan, &kernel.root);
+        assert_eq!(places, serde_json::json!(names), "{}", kernel.name.as_str());
+    }
+}
+
+/// Whatever makes variants differ otherwise than by the release table.
+#[test]
+fn nix_gets_the_plan_of_kernels_with_differences() {
+    for build_toml in DIFFERENCES {
+        let files = [
+            "csrc/a.cu",
+            "csrc/b.cu",
+            "csrc/c.cpp",
+            "csrc/d.cpp",
+            "csrc/e.c",
+            "csrc/f.hip",
+            "csrc/g.mm",
+            "csrc/h.metal",
+        ];
+        let text = |file: &'static str| match file {
+            "csrc/b.cu" => (file, "#include <cub/cub.cuh>\n#include \"b b.h\"\n"),
+            "csrc/d.cpp" => (
+                file,
+                "#include <torch/torch.h>\nTORCH_LIBRARY(mine, m) {}\n",
+            ),
+            file => (file, ""),
+        };
+        let mut files: Vec<_> = files.map(text).to_vec();
+        files.push(("csrc/b b.h", "#if __CUDA_ARCH__ >= 800\n#endif\n"));
+        files.push(("tvm-ffi-ext/sample/__init__.py", ""));
+        let sample = Sample::new(build_toml, &files);
+        assert_nix_gets_the_plan(&sample.kernel());
+    }
+}
+
+const DIFFERENCES: [&str; 4] = [
+    // Sections of one backend with other GPUs, flags that keep some compilers from making parts, OpenMP, a stable ABI.
+    r#"
+[general]
+name = "sample"
+edition = 5
+version = 3
+license = "MIT"
+backends = ["cuda", "cpu", "rocm", "metal", "xpu"]
+kernel-depends = [{ repo-id = "a/b", version = 1 }]
+
+[torch]
+src = ["torch-ext/binding.cpp"]
+minver = "2.9"
+
+[kernel.old]
+backend = "cuda"
+depends = []
+src = ["csrc/a.cu", "csrc/e.c"]
+cuda-capabilities = ["7.5", "8.0"]
+cuda-flags = ["-Xfatbin", "-compress-all"]
+
+[kernel.new]
+backend = "cuda"
+depends = []
+src = ["csrc/b.cu", "csrc/c.cpp"]
+cuda-capabilities = ["9.0a", "10.0"]
+cuda-minver = "12.8"
+
+[kernel.host]
+backend = "cpu"
+depends = ["torch"]
+src = ["csrc/c.cpp", "csrc/d.cpp"]
+cxx-flags = ["-fopenmp"]
+
+[kernel.amd]
+backend = "rocm"
+depends = ["torch"]
+src = ["csrc/f.hip", "csrc/a.cu"]
+rocm-archs = ["gfx942", "gfx90a"]
+
+[kernel.shader]
+backend = "metal"
+depends = []
+src = ["csrc/g.mm", "csrc/h.metal", "csrc/c.cpp"]
+
+[kernel.intel]
+backend = "xpu"
+depends = ["torch"]
+src = ["csrc/c.cpp"]
+"#,
+    // Flags that keep units whole, and one architecture.
+    r#"
+[general]
+name = "sample"
+edition = 5
+version = 1
+license = "MIT"
+upstream = "https://example.org/up"
+backends = ["cuda"]
+
+[torch]
+src = ["torch-ext/binding.cpp"]
+stable-abi = "2.9"
+
+[kernel.whole]
+backend = "cuda"
+depends = []
+src = ["csrc/a.cu"]
+cuda-flags = ["-lineinfo"]
+cuda-capabilities = ["8.0", "9.0", "12.0"]
+
+[kernel.one]
+backend = "cuda"
+depends = []
+src = ["csrc/b.cu"]
+cuda-capabilities = ["8.0+PTX"]
+"#,
+    // Nothing that is bundled: the best are marked.
+    r#"
+[general]
+name = "sample"
+edition = 5
+version = 1
+license = "MIT"
+backends = ["cuda", "cpu"]
+
+[torch]
+src = ["torch-ext/binding.cpp", "csrc/d.cpp"]
+maxver = "2.8"
+
+[kernel.gpu]
+backend = "cuda"
+depends = ["cutlass_3_9"]
+src = ["csrc/b.cu"]
+"#,
+    r#"
+[general]
+name = "sample"
+edition = 5
+version = 1
+license = "MIT"
+backends = ["cuda"]
+
+[tvm-ffi]
+src = ["torch-ext/binding.cpp"]
+
+[kernel.gpu]
+backend = "cuda"
+depends = ["cutlass_4_0"]
+src = ["csrc/a.cu"]
+cuda-flags = ["-use_fast_math"]
+"#,
+];
 
 #[test]
 fn rust_and_nix_compute_the_same_id_of_every_kind_of_variant() {

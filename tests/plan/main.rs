@@ -60,21 +60,8 @@ fn only(sample: &Sample) -> (Plan, VariantPlan) {
     let [variant] = &plan.variants[..] else {
         panic!("{} variants", plan.variants.len());
     };
-    let variant = whole(&plan, variant);
+    let variant = variant.clone();
     (plan, variant)
-}
-
-/// A variant with all of its units, its own and those that it shares.
-fn whole(plan: &Plan, variant: &VariantPlan) -> VariantPlan {
-    let mut whole = variant.clone();
-    for (whole, component) in whole.components.iter_mut().zip(&variant.components) {
-        whole.units = plan.units(component).cloned().collect();
-        whole
-            .units
-            .sort_by_key(|group| (group.driver, group.namespace, group.framework));
-        whole.shared.clear();
-    }
-    whole
 }
 
 /// The groups of one component.
@@ -101,7 +88,7 @@ fn examples() {
         let plan = example_plan(example);
         assert!(plan.notes.is_empty(), "{:?}", plan.notes);
         for variant in &plan.variants {
-            let json = serde_json::to_string_pretty(&whole(&plan, variant)).expect("JSON");
+            let json = serde_json::to_string_pretty(variant).expect("JSON");
             insta::assert_snapshot!(variant.variant.clone(), json);
         }
         // The others differ in the name of the backend.
@@ -262,7 +249,7 @@ fn every_backend() {
     ] {
         let mut variants = plan.variants.iter();
         let variant = variants.find(|variant| variant.variant == name);
-        let variant = whole(&plan, variant.expect(name));
+        let variant = variant.expect(name);
         let json = serde_json::to_string_pretty(&variant).expect("JSON");
         insta::assert_snapshot!(name, json);
     }
@@ -281,7 +268,7 @@ fn flags_of_rocm_sections_reach_hip_and_cxx() {
     );
     let kernel = sample.kernel();
     let plan = plan(&kernel, &matrix(&kernel, table()), table()).expect("a plan");
-    let variant = &whole(&plan, plan.variants.last().expect("a variant"));
+    let variant = plan.variants.last().expect("a variant");
     let of = |driver| {
         let mut found = groups(variant, "relu").iter();
         &found

@@ -1,6 +1,6 @@
 //! Sources that two sections list, and sections without a source: compiled once, for what both ask.
 
-use super::{CUDA, VariantPlan, gencode, only, whole};
+use super::{CUDA, VariantPlan, gencode, only};
 use crate::common::kernel::Sample;
 use kernel_builder::matrix::{matrix, table};
 use kernel_builder::plan::{Component, plan};
@@ -66,7 +66,7 @@ fn a_source_of_two_sections_respects_the_oldest_toolkit_of_each() {
         .variants
         .retain(|variant| variant.name == "torch27-cxx11-cu126-x86_64-linux");
     let plan = plan(&kernel, &matrix, table()).expect("a plan");
-    let variant = whole(&plan, &plan.variants[0]);
+    let variant = plan.variants[0].clone();
     let old = [
         "new+old: csrc/common.cu for 8.0 9.0a",
         "old: csrc/old.cu for 8.0 9.0a",

@@ -1,7 +1,5 @@
 //! The inputs of each unit: flags, headers, torch and the namespace.
 
-use std::collections::BTreeSet;
-
 use super::*;
 
 /// The author's flags come last, so that they win, in the order written, and each reaches its own
@@ -71,8 +69,8 @@ fn openmp_reaches_compilers_and_the_link() {
         });
         matrix.variants.truncate(1);
         let plan = plan(&kernel, &matrix, table()).expect("a plan");
-        let variant = whole(&plan, &plan.variants[0]);
-        let group = groups(&variant, "host")[0].clone();
+        let variant = &plan.variants[0];
+        let group = groups(variant, "host")[0].clone();
         // build.nix of other kernels need not know what the runtime has.
         let limited = variant.link.policy.contains_key("GOMP");
         assert_eq!(limited, variant.link.openmp && system.ends_with("-linux"));
@@ -274,7 +272,7 @@ fn units_without_torch_know_nothing_of_its_release() {
             let name = format!("{release}-cxx11-cu130-x86_64-linux");
             let mut variants = plan.variants.iter();
             let variant = variants.find(|variant| variant.variant == name);
-            groups(&whole(&plan, variant.expect("a variant")), "gpu").to_vec()
+            groups(variant.expect("a variant"), "gpu").to_vec()
         })
     };
     let json = |groups: &[UnitGroup]| serde_json::to_value(groups).expect("JSON");
@@ -393,7 +391,7 @@ fn every_cxx_unit_has_the_abi_of_its_torch() {
     for variant in &plan.variants {
         let is_old = variant.variant.contains("-cxx98-");
         old += usize::from(is_old);
-        for component in &whole(&plan, variant).components {
+        for component in &variant.components {
             for group in &component.units {
                 let expected = is_old && group.driver != Driver::Gcc;
                 let found = group.flags.iter().filter(|flag| *flag == define).count();
@@ -407,21 +405,22 @@ fn every_cxx_unit_has_the_abi_of_its_torch() {
         }
     }
     assert!(old > 0);
-    let shared = |abi: &str| -> BTreeSet<usize> {
+    let flags = |abi: &str| -> Vec<(Driver, Vec<String>)> {
         let name = format!("torch26-{abi}-cu124-x86_64-linux");
         let variant = plan.variants.iter().find(|variant| variant.variant == name);
-        let components = &variant.expect("a variant").components;
-        components
-            .iter()
-            .flat_map(|component| component.shared.clone())
+        let components = variant.expect("a variant").components.iter();
+        let units = components.flat_map(|component| component.units.iter());
+        let free = units.filter(|group| !group.framework);
+        free.map(|group| (group.driver, group.flags.clone()))
             .collect()
     };
-    let of_c = |at: &usize| plan.objects[*at].units.driver == Driver::Gcc;
-    let both: Vec<usize> = shared("cxx98")
-        .intersection(&shared("cxx11"))
-        .copied()
+    let (old, new) = (flags("cxx98"), flags("cxx11"));
+    let same: Vec<Driver> = old
+        .iter()
+        .filter(|group| new.contains(group))
+        .map(|group| group.0)
         .collect();
-    assert!(both.len() == 1 && both.iter().all(of_c), "{both:?}");
+    assert_eq!(same, [Driver::Gcc]);
 }
 
 #[test]
@@ -439,7 +438,7 @@ fn clang_gets_flags_of_its_own() {
     let name = "torch27-cxx11-cu126-x86_64-linux";
     matrix.variants.retain(|variant| variant.name == name);
     let plan = plan(&kernel, &matrix, table()).expect("a plan");
-    let variant = &whole(&plan, &plan.variants[0]);
+    let variant = &plan.variants[0];
     assert_eq!(variant.toolchain.clang.as_deref(), Some("clang-19"));
     let drivers = groups(variant, "gpu").iter().map(|group| group.driver);
     assert_eq!(drivers.collect::<Vec<_>>(), [Driver::Gxx, Driver::Clang]);

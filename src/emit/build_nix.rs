@@ -1,0 +1,528 @@
+//! build.nix: what is this kernel's of a plan. What follows from the release table alone is not repeated;
+//! nix/kernel/resolve.nix puts the two together again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use indexmap::IndexMap;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::EmitError;
+use super::nix::render;
+use super::release_table::ReleaseTable;
+use crate::matrix::{Table, Variant};
+use crate::plan::{
+    Archive, Component, Driver, Listing, Plan, Python, UnitGroup, VariantPlan, flags_for_fatbinary,
+};
+
+/// The build.nix of a plan: formatted, and parsed by rnix before anybody gets to see it.
+///
+/// # Errors
+/// Only for defects of this program.
+pub fn build_nix(plan: &Plan, table: &Table) -> Result<String, EmitError> {
+    render(
+        "build.nix",
+        include_str!("../../templates/nix/build.nix.j2"),
+        &BuildFile::new(plan, table),
+    )
+}
+
+/// The parts of build.nix. Keys are those of its attributes; values that are empty are left out.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BuildFile<'a> {
+    name: &'a str,
+    framework: &'static str,
+    manifest: &'a str,
+    hub: &'a BTreeMap<&'static str, String>,
+    python: &'a Python,
+    metadata: Value,
+    salts: BTreeMap<&'a str, &'a str>,
+    listing: Option<&'a Listing>,
+    files: BTreeMap<&'a str, Value>,
+    binary: BTreeSet<&'a str>,
+    archives: &'a BTreeMap<String, Archive>,
+    archs: BTreeMap<String, String>,
+    linked_archs: BTreeMap<String, String>,
+    defines: Option<Value>,
+    standards: BTreeMap<String, u32>,
+    op_namespace: Option<Value>,
+    stable_abi: BTreeMap<&'a str, &'a str>,
+    sections: Vec<Attributes>,
+    bundled: Vec<&'a str>,
+    variants: BTreeMap<String, BTreeMap<String, String>>,
+    python_variants: BTreeMap<&'a str, &'a str>,
+}
+
+/// Attributes of a set, in the order in which they are printed.
+type Attributes = IndexMap<&'static str, Value>;
+
+/// The attributes of a row that values may depend on (nix/release-table.json has them, too).
+struct Selectors([(&'static str, String); 5]);
+
+impl Selectors {
+    fn of_variant(variant: &VariantPlan) -> Self {
+        let row = &variant.row;
+        let drivers = variant.components.iter().flat_map(|own| &own.units);
+        let device = drivers
+            .map(|group| group.driver)
+            .find(|driver| matches!(driver, Driver::Nvcc | Driver::Clang | Driver::Hip));
+        Self([
+            ("backend", row.backend.as_str().to_owned()),
+            ("os", row.os().to_owned()),
+            (
+                "deviceCompiler",
+                device.map(driver_name).unwrap_or_default(),
+            ),
+            ("compute", row.compute_name()),
+            ("name", Variant::from_row(row).name),
+        ])
+    }
+
+    fn of_python(backend: &str, variant: &str) -> Self {
+        Self([
+            ("backend", backend.to_owned()),
+            ("os", String::new()),
+            ("deviceCompiler", String::new()),
+            ("compute", backend.to_owned()),
+            ("name", variant.to_owned()),
+        ])
+    }
+}
+
+fn driver_name(driver: Driver) -> String {
+    let name = json!(driver);
+    name.as_str().unwrap_or_default().to_owned()
+}
+
+/// A value that may differ between rows: itself if it does not, else `{ attribute = { value of the attribute = itself; }; }`
+/// with the first attribute of rows that tells its values apart. `None` if it is none for every row.
+fn factored(values: &[(&Selectors, Option<Value>)]) -> Option<Value> {
+    let (_, first) = values.first()?;
+    if values.iter().all(|(_, value)| value == first) {
+        return first.clone();
+    }
+    for at in 0..5 {
+        let mut by_key: BTreeMap<&str, &Option<Value>> = BTreeMap::new();
+        let is_told_apart = values.iter().all(|(selectors, value)| {
+            let (_, key) = &selectors.0[at];
+            *by_key.entry(key).or_insert(value) == value
+        });
+        if is_told_apart {
+            let (attribute, _) = values[0].0.0[at];
+            let present = by_key.into_iter().filter_map(|(key, value)| {
+                let value = value.as_ref()?;
+                Some((key.to_owned(), value.clone()))
+            });
+            return Some(json!({ attribute: present.collect::<Map<_, _>>() }));
+        }
+    }
+    None
+}
+
+/// A list, or `None` if it is empty.
+fn listed<T: Serialize>(values: &[T]) -> Option<Value> {
+    (!values.is_empty()).then(|| json!(values))
+}
+
+/// Architectures by compute, as words; computes with the same ones share an entry.
+fn archs_by_compute<'a>(
+    archs: impl Iterator<Item = (String, &'a [String])>,
+) -> BTreeMap<String, String> {
+    let archs: BTreeMap<String, String> = archs
+        .filter(|(_, archs)| !archs.is_empty())
+        .map(|(compute, archs)| (compute, archs.join(" ")))
+        .collect();
+    let mut computes: IndexMap<&str, Vec<&str>> = IndexMap::new();
+    for (compute, archs) in &archs {
+        computes.entry(archs).or_default().push(compute);
+    }
+    let joined = computes.into_iter();
+    joined
+        .map(|(archs, computes)| (computes.join(" "), archs.to_owned()))
+        .collect()
+}
+
+impl<'a> BuildFile<'a> {
+    fn new(plan: &'a Plan, table: &Table) -> Self {
+        let releases = ReleaseTable::new(table);
+        let selectors: Vec<Selectors> = plan.variants.iter().map(Selectors::of_variant).collect();
+        let variants = || selectors.iter().zip(&plan.variants);
+        let factor = |value: &dyn Fn(&VariantPlan) -> Option<Value>| {
+            let values: Vec<_> = variants()
+                .map(|(selectors, variant)| (selectors, value(variant)))
+                .collect();
+            factored(&values)
+        };
+        let python_only: Vec<Selectors> = plan
+            .noarch
+            .iter()
+            .map(|own| Selectors::of_python(own.metadata.backend.r#type, &own.variant))
+            .collect();
+        let archs = archs_by_compute(
+            plan.variants
+                .iter()
+                .map(|own| (own.row.compute_name(), &own.metadata.backend.archs[..]))
+                .chain(plan.noarch.iter().map(|own| {
+                    let backend = &own.metadata.backend;
+                    (backend.r#type.to_owned(), &backend.archs[..])
+                })),
+        );
+        let linked: BTreeMap<String, &VariantPlan> = plan
+            .variants
+            .iter()
+            .filter(|own| !own.link.archs.is_empty())
+            .map(|own| (own.row.compute_name(), own))
+            .collect();
+        let is_other = linked
+            .values()
+            .any(|own| own.link.archs != own.metadata.backend.archs);
+        let linked_archs = linked
+            .into_iter()
+            .filter(|_| is_other)
+            .map(|(compute, own)| (compute, &own.link.archs[..]));
+        let all_metadata: Vec<(&Selectors, Value)> = variants()
+            .map(|(selectors, own)| (selectors, json!(own.metadata)))
+            .chain(
+                python_only
+                    .iter()
+                    .zip(&plan.noarch)
+                    .map(|(selectors, own)| (selectors, json!(own.metadata))),
+            )
+            .collect();
+        let bundled = plan.variants.iter().filter(|own| own.bundle);
+        let is_bundled_otherwise = plan.variants.iter().any(|own| own.bundle != own.row.bundle);
+        let native = !plan.variants.is_empty();
+        Self {
+            name: &plan.name,
+            framework: match (plan.tvm_ffi, native) {
+                (true, _) => "tvmFfi",
+                (false, _) => "torch",
+            },
+            manifest: &plan.manifest,
+            hub: &plan.hub,
+            python: &plan.python,
+            metadata: metadata(&all_metadata),
+            salts: plan
+                .variants
+                .iter()
+                .map(|own| (own.metadata.backend.r#type, own.id.salt.as_str()))
+                .chain(
+                    plan.noarch
+                        .iter()
+                        .map(|own| (own.metadata.backend.r#type, own.id.salt.as_str())),
+                )
+                .collect(),
+            listing: native.then_some(&plan.listing),
+            files: files(plan),
+            binary: plan
+                .searches
+                .iter()
+                .flat_map(|search| search.binary.iter().map(String::as_str))
+                .collect(),
+            archives: &plan.archives,
+            archs,
+            linked_archs: archs_by_compute(linked_archs),
+            defines: factor(&|own| listed(&own.defines)),
+            standards: plan
+                .variants
+                .iter()
+                .map(|own| (own.row.compilers(), own.standard))
+                .filter(|(key, own)| {
+                    let known = releases.compilers.get(key);
+                    known.is_none_or(|known| known.standard != *own)
+                })
+                .collect(),
+            op_namespace: factor(&|own| Some(json!(own.op_namespace.as_ref()?))),
+            stable_abi: plan.variants.iter().filter_map(stable_abi).collect(),
+            sections: sections(plan, &selectors),
+            bundled: match is_bundled_otherwise {
+                true => bundled.map(|own| own.variant.as_str()).collect(),
+                false => Vec::new(),
+            },
+            variants: declared(plan, &releases),
+            python_variants: plan
+                .noarch
+                .iter()
+                .map(|own| (own.variant.as_str(), own.metadata.backend.r#type))
+                .collect(),
+        }
+    }
+}
+
+/// The digest of the row of each variant, by profile and the row's name.
+fn declared(plan: &Plan, releases: &ReleaseTable) -> BTreeMap<String, BTreeMap<String, String>> {
+    let mut declared: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+    for variant in &plan.variants {
+        if let Some(row) = releases.row(&variant.row) {
+            let rows = declared.entry(row.profile.clone()).or_default();
+            rows.insert(row.name.clone(), row.digest.clone());
+        }
+    }
+    declared
+}
+
+/// The backend and the first part of the name of a variant that keeps torch's stable ABI; `None` for others.
+fn stable_abi(variant: &VariantPlan) -> Option<(&str, &str)> {
+    let row = &variant.row;
+    let end = format!("-{}-{}", row.compute_name(), row.system);
+    let start = variant.variant.strip_suffix(&end)?;
+    (variant.variant != Variant::from_row(row).name).then_some((row.backend.as_str(), start))
+}
+
+/// The fields of metadata.json that build.toml gives.
+fn metadata(all: &[(&Selectors, Value)]) -> Value {
+    let keys: BTreeSet<&String> = all
+        .iter()
+        .filter_map(|(_, metadata)| metadata.as_object())
+        .flat_map(Map::keys)
+        .filter(|key| !["backend", "name"].contains(&key.as_str()))
+        .collect();
+    let field = |key: &String| {
+        let values: Vec<_> = all
+            .iter()
+            .map(|(selectors, metadata)| (*selectors, metadata.get(key).cloned()))
+            .collect();
+        Some((key.clone(), factored(&values)?))
+    };
+    Value::Object(keys.into_iter().filter_map(field).collect())
+}
+
+/// Each file: the digest of the lines that include others, and the files of the kernel that they include. A string where
+/// no path has a blank, else a list.
+fn files(plan: &Plan) -> BTreeMap<&str, Value> {
+    let mut files = BTreeMap::new();
+    for search in &plan.searches {
+        for (path, digest) in &search.digests {
+            let includes = search.includes.get(path).into_iter().flatten();
+            let words: Vec<&str> = [digest]
+                .into_iter()
+                .chain(includes)
+                .map(String::as_str)
+                .collect();
+            files.entry(path.as_str()).or_insert_with(|| joined(&words));
+        }
+    }
+    files
+}
+
+/// Words as one string with blanks between them, or as a list where a word has a blank itself.
+fn joined(words: &[&str]) -> Value {
+    match words.iter().any(|word| word.contains(' ')) {
+        true => json!(words),
+        false => json!(words.join(" ")),
+    }
+}
+
+/// Files that a section's search finds other includes of than [`files`] says.
+fn other_includes(plan: &Plan, include: &[String]) -> Map<String, Value> {
+    let mut searches = plan.searches.iter();
+    let own = searches.find(|search| search.include == include);
+    let mut others = Map::new();
+    for (path, digest) in own.iter().flat_map(|search| &search.digests) {
+        let first = plan
+            .searches
+            .iter()
+            .find(|search| search.digests.contains_key(path));
+        let includes = own.and_then(|search| search.includes.get(path));
+        if first.and_then(|search| search.includes.get(path)) != includes {
+            let includes = includes.into_iter().flatten();
+            let words: Vec<&str> = [digest]
+                .into_iter()
+                .chain(includes)
+                .map(String::as_str)
+                .collect();
+            others.insert(path.clone(), joined(&words));
+        }
+    }
+    others
+}
+
+/// A component in one of the variants that have it.
+struct Occurrence<'a> {
+    selectors: &'a Selectors,
+    variant: &'a VariantPlan,
+    component: &'a Component,
+}
+
+/// The binding, then the sections in the order of build.toml.
+fn sections(plan: &Plan, selectors: &[Selectors]) -> Vec<Attributes> {
+    let mut binding = Vec::new();
+    let mut sections: IndexMap<&str, Vec<Occurrence<'_>>> = plan
+        .sections
+        .iter()
+        .map(|name| (name.as_str(), Vec::new()))
+        .collect();
+    for (selectors, variant) in selectors.iter().zip(&plan.variants) {
+        for component in &variant.components {
+            let occurrences = match component.backend {
+                None => &mut binding,
+                Some(_) => sections.entry(component.name.as_str()).or_default(),
+            };
+            occurrences.push(Occurrence {
+                selectors,
+                variant,
+                component,
+            });
+        }
+    }
+    let all = std::iter::once(binding).chain(sections.into_values());
+    all.filter(|occurrences| !occurrences.is_empty())
+        .map(|occurrences| section(plan, &occurrences))
+        .collect()
+}
+
+fn section(plan: &Plan, occurrences: &[Occurrence<'_>]) -> Attributes {
+    let first = occurrences[0].component;
+    let factor = |value: &dyn Fn(&Component) -> Option<Value>| {
+        let values: Vec<_> = occurrences
+            .iter()
+            .map(|own| (own.selectors, value(own.component)))
+            .collect();
+        factored(&values)
+    };
+    let mut section = Attributes::new();
+    let mut put = |key: &'static str, value: Option<Value>| {
+        section.extend(value.map(|value| (key, value)));
+    };
+    put("name", Some(json!(first.name)));
+    put(
+        "backend",
+        first.backend.map(|backend| json!(backend.as_str())),
+    );
+    put("include", Some(json!(first.include)));
+    let others = other_includes(plan, &first.include);
+    put(
+        "files",
+        (!others.is_empty()).then_some(Value::Object(others)),
+    );
+    put("archs", own_archs(plan, occurrences));
+    put("flags", own_flags(occurrences));
+    put("fatbinary", fatbinary(occurrences));
+    let whole: BTreeSet<String> = occurrences.iter().filter_map(whole).collect();
+    let whole: Vec<&str> = whole.iter().map(String::as_str).collect();
+    put("whole", (!whole.is_empty()).then(|| json!(whole.join(" "))));
+    let yes = |is: bool| is.then_some(json!(true));
+    put(
+        "moreArchs",
+        factor(&|own| yes(own.more_archs && is_cuda(own))),
+    );
+    put("openmp", factor(&|own| yes(own.openmp)));
+    let groups = |own: &Component| own.units.first().cloned();
+    put(
+        "headerLibraries",
+        factor(&|own| listed(&groups(own)?.header_families)),
+    );
+    put(
+        "headerArchives",
+        factor(&|own| listed(&groups(own)?.header_archives)),
+    );
+    put(
+        "units",
+        factor(&|own| Some(json!(own.units.iter().map(group).collect::<Vec<_>>()))),
+    );
+    section
+}
+
+fn is_cuda(component: &Component) -> bool {
+    let mut groups = component.units.iter();
+    groups.any(|group| matches!(group.driver, Driver::Nvcc | Driver::Clang))
+}
+
+/// The architectures of a section by compute, if they are not those of the kernel.
+fn own_archs(plan: &Plan, occurrences: &[Occurrence<'_>]) -> Option<Value> {
+    let backend = occurrences[0].component.backend?;
+    let by_compute = |own: &Occurrence<'_>| {
+        let archs: Vec<String> = own
+            .component
+            .archs
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        (own.variant.row.compute_name(), archs)
+    };
+    let own: BTreeMap<String, Vec<String>> = occurrences.iter().map(by_compute).collect();
+    let all = plan
+        .variants
+        .iter()
+        .filter(|own| own.row.backend == backend);
+    let all: BTreeMap<String, Vec<String>> = all
+        .map(|own| (own.row.compute_name(), own.metadata.backend.archs.clone()))
+        .collect();
+    let archs = own
+        .iter()
+        .map(|(compute, archs)| (compute.clone(), &archs[..]));
+    (own != all).then(|| json!(archs_by_compute(archs)))
+}
+
+/// Flags of build.toml by driver.
+fn own_flags(occurrences: &[Occurrence<'_>]) -> Option<Value> {
+    let drivers: BTreeSet<Driver> = occurrences
+        .iter()
+        .flat_map(|own| own.component.own_flags.keys().copied())
+        .collect();
+    let flags = drivers.into_iter().filter_map(|driver| {
+        let values: Vec<_> = occurrences
+            .iter()
+            .filter_map(|own| Some((own.selectors, own.component.own_flags.get(&driver)?)))
+            .map(|(selectors, flags)| (selectors, listed(flags)))
+            .collect();
+        Some((driver_name(driver), factored(&values)?))
+    });
+    let flags: Map<String, Value> = flags.collect();
+    (!flags.is_empty()).then_some(Value::Object(flags))
+}
+
+/// Options of fatbinary by driver.
+fn fatbinary(occurrences: &[Occurrence<'_>]) -> Option<Value> {
+    let options = occurrences.iter().flat_map(|own| {
+        own.component
+            .own_flags
+            .iter()
+            .filter_map(|(driver, flags)| {
+                let options = flags_for_fatbinary(*driver, flags)?;
+                Some((driver_name(*driver), listed(&options)?))
+            })
+    });
+    let options: Map<String, Value> = options.collect();
+    (!options.is_empty()).then_some(Value::Object(options))
+}
+
+/// Why units for several CUDA architectures are compiled in one piece: the name of the driver whose flags do not allow
+/// parts, or of the compute whose architectures do not. `None` if they are compiled in parts, or have one architecture.
+fn whole(own: &Occurrence<'_>) -> Option<String> {
+    let component = own.component;
+    let is_whole = |group: &&UnitGroup| group.split.is_none();
+    let mut groups = component.units.iter().filter(is_whole);
+    let group = groups.find(|group| matches!(group.driver, Driver::Nvcc | Driver::Clang))?;
+    if component.archs.len() < 2 {
+        return None;
+    }
+    let flags = component.own_flags.get(&group.driver)?;
+    Some(match flags_for_fatbinary(group.driver, flags) {
+        None => driver_name(group.driver),
+        Some(_) => own.variant.row.compute_name(),
+    })
+}
+
+/// Units of a section that are compiled alike, less what follows from a row.
+fn group(group: &UnitGroup) -> Attributes {
+    let mut attributes = Attributes::new();
+    let mut put = |key: &'static str, value: Value| attributes.insert(key, value);
+    put("kind", json!(group.kind));
+    let namespace = json!(group.namespace);
+    if namespace != json!("none") {
+        put("namespace", namespace);
+    }
+    let marks = [
+        ("framework", group.framework),
+        ("heavy", group.heavy),
+        ("dependsOnArch", group.depends_on_arch),
+        ("listsArchs", group.lists_archs),
+    ];
+    for (key, _) in marks.iter().filter(|(_, is)| *is) {
+        put(key, json!(true));
+    }
+    put("sources", json!(group.sources));
+    attributes
+}

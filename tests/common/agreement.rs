@@ -1,0 +1,72 @@
+//! What Rust decides and what Nix reads of it: the same variants, down to each flag.
+
+use camino::Utf8Path;
+use kernel_builder::emit::build_nix;
+use kernel_builder::emit::nix::string;
+use kernel_builder::kernel::Kernel;
+use kernel_builder::matrix::{matrix, table};
+use kernel_builder::plan::{Plan, plan};
+
+use super::nix;
+
+const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
+
+/// A Nix expression of `kernel`, what the library makes of the build.nix of a plan.
+fn evaluate(plan: &Plan, root: &Utf8Path, expression: &str) -> serde_json::Value {
+    let build_nix = build_nix(plan, table()).expect("build.nix");
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let file = Utf8Path::from_path(dir.path()).expect("a UTF-8 path");
+    let file = file.join("build.nix");
+    std::fs::write(&file, build_nix).expect("written");
+    nix::evaluate(&format!(
+        "let kernel = import (/. + {1}) {{ kernelBuilder = import (/. + {0}); root = /. + {2}; }}; in {expression}",
+        string(&format!("{REPOSITORY}/lib")),
+        string(file.as_str()),
+        string(root.as_str()),
+    ))
+}
+
+/// A function of each variant of a plan, written in Nix, by the variant's name.
+pub fn by_nix(plan: &Plan, root: &Utf8Path, function: &str) -> serde_json::Value {
+    let expression = format!(
+        "builtins.listToAttrs (map (own: {{ name = own.variant; value = ({function}) own; }}) kernel.variants)"
+    );
+    evaluate(plan, root, &expression)
+}
+
+/// The names of a plan's variants in the order of Nix.
+pub fn names_in_nix(plan: &Plan, root: &Utf8Path) -> serde_json::Value {
+    evaluate(plan, root, "map (own: own.variant) kernel.variants")
+}
+
+/// A plan's variants in full, less the files of their ids, which only Nix looks up.
+fn variants_of_rust(plan: &Plan) -> serde_json::Value {
+    let compiled = plan.variants.iter();
+    let compiled = compiled.map(|own| (&own.variant, serde_json::to_value(own)));
+    let noarch = plan.noarch.iter();
+    let noarch = noarch.map(|own| (&own.variant, serde_json::to_value(own)));
+    let all = compiled.chain(noarch).map(|(name, value)| {
+        let mut value = value.expect("JSON");
+        let id = value["id"].as_object_mut().expect("an id");
+        id.remove("files");
+        (name.clone(), value)
+    });
+    all.collect::<serde_json::Map<_, _>>().into()
+}
+
+/// NB: build.nix leaves to the release table what follows from it, so every flag of every variant has to come back.
+#[track_caller]
+pub fn assert_nix_gets_the_plan(kernel: &Kernel) {
+    let plan = plan(kernel, &matrix(kernel, table()), table()).expect("a plan");
+    let expected = variants_of_rust(&plan);
+    let found = by_nix(&plan, &kernel.root, "variant: variant.plan");
+    let names = expected.as_object().expect("variants").keys();
+    for name in names {
+        let found = serde_json::to_string_pretty(&found[name]).expect("JSON");
+        let expected = serde_json::to_string_pretty(&expected[name]).expect("JSON");
+        let diff = similar::TextDiff::from_lines(&expected, &found);
+        let diff = diff.unified_diff().header("Rust", "Nix").to_string();
+        assert!(diff.is_empty(), "{} {name}\n{diff}", kernel.name.as_str());
+    }
+    assert_eq!(found, expected);
+}
