@@ -36,13 +36,13 @@ pub fn fetch_tool(nix: &Nix, options: &FetchOptions) -> Result<usize, EngineErro
     /// nix/tool/toolchain.json
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Toolchain {
+    struct ToolFamilies {
         host: String,
         rust: String,
     }
     let path = "nix/tool/toolchain.json";
     let text = library::text(path).unwrap_or_default();
-    let toolchain: Toolchain = serde_json::from_str(&text).map_err(|error| {
+    let toolchain: ToolFamilies = serde_json::from_str(&text).map_err(|error| {
         pin_failed(FamilyError {
             path: path.to_owned(),
             why: error.to_string(),

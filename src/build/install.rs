@@ -1,9 +1,13 @@
 //! Built variants in the user's folder: from the store to build/<variant>.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use camino::Utf8Path;
-use walkdir::WalkDir;
+use walkdir::{DirEntry, WalkDir};
 
 use super::error::{EngineError, failed_to};
 use super::survey::Graph;
@@ -86,7 +90,7 @@ pub fn install<'a>(
     Ok(installed)
 }
 
-/// Copies a built variant from the store to its place, and returns its size in bytes.
+/// Copies a built variant from the store to its place, unless it lies there already. Returns its size in bytes.
 fn copy_out(
     nix: &Nix,
     variant: &Variant,
@@ -95,6 +99,12 @@ fn copy_out(
 ) -> Result<u64, EngineError> {
     std::fs::create_dir_all(output).map_err(failed_to(format!("create {output}")))?;
     let target = output.join(&variant.name);
+    let folder = nix.store_folder().zip(Utf8Path::new(path).file_name());
+    if let Some((store, name)) = folder
+        && is_same_tree(&store.join(name).join(&variant.name), &target)
+    {
+        return Ok(size_of_files(&target));
+    }
     // Beside its place, then renamed: a killed run leaves the old build or the new one.
     let staging = tempfile::Builder::new()
         .prefix(UNFINISHED)
@@ -110,13 +120,76 @@ fn copy_out(
     }
     std::fs::rename(exported.join(&variant.name), &target)
         .map_err(failed_to(format!("create {target}")))?;
-    Ok(WalkDir::new(&target)
+    Ok(size_of_files(&target))
+}
+
+/// The bytes of all files below a folder.
+fn size_of_files(folder: &Utf8Path) -> u64 {
+    WalkDir::new(folder)
         .into_iter()
         .flatten()
         .filter_map(|entry| entry.metadata().ok())
         .filter(std::fs::Metadata::is_file)
         .map(|metadata| metadata.len())
-        .sum())
+        .sum()
+}
+
+/// Whether a copy has the files of a folder of the store, with the same bytes, and no others. Comparing is faster than
+/// copying: a build that changes no variant writes none. A file that cannot be read is a difference.
+fn is_same_tree(original: &Utf8Path, copy: &Utf8Path) -> bool {
+    let walk = |folder: &Utf8Path| WalkDir::new(folder).min_depth(1).sort_by_file_name();
+    let mut originals = walk(original).into_iter();
+    let mut copies = walk(copy).into_iter();
+    loop {
+        match (originals.next(), copies.next()) {
+            (None, None) => return original.is_dir() && copy.is_dir(),
+            (Some(Ok(first)), Some(Ok(second))) => {
+                let is_same_place = first.path().strip_prefix(original).ok()
+                    == second.path().strip_prefix(copy).ok();
+                if !is_same_place || !is_same_entry(&first, &second).unwrap_or(false) {
+                    return false;
+                }
+            }
+            _ => return false,
+        }
+    }
+}
+
+fn is_same_entry(original: &DirEntry, copy: &DirEntry) -> std::io::Result<bool> {
+    if original.file_type() != copy.file_type() {
+        return Ok(false);
+    }
+    if original.path_is_symlink() {
+        return Ok(std::fs::read_link(original.path())? == std::fs::read_link(copy.path())?);
+    }
+    let (first, second) = (original.metadata()?, copy.metadata()?);
+    let is_executable = |own: &std::fs::Metadata| own.permissions().mode() & 0o100 != 0;
+    if is_executable(&first) != is_executable(&second) {
+        return Ok(false);
+    }
+    if first.is_dir() {
+        return Ok(true);
+    }
+    // NB: a copy that its owner could not write would not be one that this program made.
+    let is_writable = second.permissions().mode() & 0o200 != 0;
+    Ok(first.len() == second.len() && is_writable && has_same_bytes(original.path(), copy.path())?)
+}
+
+/// Whether two files of one size have the same bytes.
+fn has_same_bytes(first: &Path, second: &Path) -> std::io::Result<bool> {
+    const PIECE: usize = 1 << 16;
+    let (mut first, mut second) = (File::open(first)?, File::open(second)?);
+    let (mut a, mut b) = (vec![0; PIECE], vec![0; PIECE]);
+    loop {
+        let length = first.read(&mut a)?;
+        if length == 0 {
+            return Ok(true);
+        }
+        second.read_exact(&mut b[..length])?;
+        if a[..length] != b[..length] {
+            return Ok(false);
+        }
+    }
 }
 
 /// Checks that whatever lies at the places of some variants was made by a build: only that may be replaced.
@@ -138,9 +211,63 @@ fn make_writable(dir: &Utf8Path) -> std::io::Result<()> {
     for entry in WalkDir::new(dir) {
         let entry = entry?;
         let mut permissions = entry.metadata()?.permissions();
-        let mode = std::os::unix::fs::PermissionsExt::mode(&permissions);
-        std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, mode | 0o200);
+        permissions.set_mode(permissions.mode() | 0o200);
         std::fs::set_permissions(entry.path(), permissions)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn any_difference_of_a_copy_is_seen() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let dir = Utf8Path::from_path(dir.path()).expect("UTF-8");
+        let (original, copy) = (dir.join("a"), dir.join("b"));
+        let write = |path: &str, text: &str| {
+            let path = copy.join(path);
+            std::fs::write(path, text).expect("written");
+        };
+        for folder in [&original, &copy] {
+            std::fs::create_dir_all(folder.join("empty")).expect("created");
+            std::fs::write(folder.join("one"), "1").expect("written");
+            symlink("one", folder.join("link")).expect("linked");
+        }
+        let is_same = || is_same_tree(&original, &copy);
+        assert!(is_same());
+        assert!(
+            !is_same_tree(&original, &dir.join("none"))
+                && !is_same_tree(&dir.join("c"), &dir.join("d"))
+        );
+        write("one", "2");
+        assert!(!is_same());
+        write("one", "11");
+        assert!(!is_same());
+        write("one", "1");
+        assert!(is_same());
+        write("two", "");
+        assert!(!is_same());
+        std::fs::remove_file(copy.join("two")).expect("removed");
+        for mode in [0o755, 0o444] {
+            let change = |mode| {
+                let permissions = std::fs::Permissions::from_mode(mode);
+                std::fs::set_permissions(copy.join("one"), permissions).expect("changed");
+            };
+            change(mode);
+            assert!(!is_same(), "{mode:o}");
+            change(0o644);
+            assert!(is_same());
+        }
+        std::fs::remove_file(copy.join("link")).expect("removed");
+        assert!(!is_same());
+        symlink("two", copy.join("link")).expect("linked");
+        assert!(!is_same());
+        std::fs::remove_file(copy.join("link")).expect("removed");
+        std::fs::create_dir(copy.join("link")).expect("created");
+        assert!(!is_same());
+    }
 }

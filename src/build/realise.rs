@@ -11,7 +11,7 @@ use crate::pins::fetch::FetchOptions;
 use crate::pins::packages::PythonPackages;
 use crate::plan::Plan;
 use crate::steps::hints::Hints;
-use crate::steps::{Kind, Step};
+use crate::steps::{Step, StepKind};
 
 /// Fetches and builds the steps that some variants lack, and keeps how long compilations took. Steps of the graph are as
 /// they were before.
@@ -141,12 +141,12 @@ fn remaining_work(nix: &Nix, graph: &Graph<'_>, planned: &[String], costs: &Cost
 pub fn task(step: &Step, costs: &Costs) -> Task {
     // NB: where parts of a unit do not fit together, what joins them compiles, and then takes memory.
     let driver = match &step.kind {
-        Kind::Unit { driver, .. } => Some(&**driver),
+        StepKind::Unit { driver, .. } => Some(&**driver),
         _ => None,
     };
     Task {
         derivation: step.derivation.clone(),
-        cost: costs.of(&step.derivation, driver),
+        cost: costs.expected(&step.derivation, driver),
         needs: step.needs.clone(),
     }
 }

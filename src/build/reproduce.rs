@@ -13,7 +13,7 @@ use crate::artifact::sections::{StorePath, first_difference, store_paths};
 use crate::matrix::Variant;
 use crate::nix::schedule::Task;
 use crate::nix::{Limits, Nix, Rebuilt};
-use crate::steps::{Kind, Step};
+use crate::steps::{Step, StepKind};
 use crate::terminal::count;
 
 /// The outcome of building variants twice.
@@ -47,7 +47,7 @@ pub fn reproduce(
         derivations, steps, ..
     } = graph;
     let mut steps = steps.all;
-    steps.retain(|step| step.kind != Kind::Toolchain);
+    steps.retain(|step| step.kind != StepKind::Toolchain);
     if !built.errors.is_empty() {
         // Nix may have refused a package for what is in an object.
         let text: Vec<String> = steps
@@ -117,7 +117,7 @@ fn difference(step: &Step, first: &Utf8Path, second: &Utf8Path) -> Result<String
 fn named_paths(step: &Step, store: &Utf8Path, output: &str) -> Result<String, EngineError> {
     let (place, name) = output.rsplit_once('/').unwrap_or(("", output));
     let object = store.join(name);
-    if !matches!(step.kind, Kind::Unit { .. } | Kind::Join { .. }) || !object.exists() {
+    if !matches!(step.kind, StepKind::Unit { .. } | StepKind::Join { .. }) || !object.exists() {
         return Ok(String::new());
     }
     let mut lines = String::new();

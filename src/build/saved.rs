@@ -136,7 +136,7 @@ impl SavedEvaluations {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::steps::Kind;
+    use crate::steps::StepKind;
     use crate::steps::derivations::DerivationNode;
 
     fn evaluation() -> Evaluation {
@@ -149,7 +149,7 @@ mod tests {
             build_id: None,
             is_environment: false,
         };
-        let unit = Kind::Unit {
+        let unit = StepKind::Unit {
             source: "a.cu".to_owned(),
             part: None,
             driver: "nvcc".to_owned(),

@@ -12,8 +12,8 @@ use crate::pins::cache;
 use crate::steps::derivations::DerivationGraph;
 use crate::steps::hints::Hints;
 use crate::steps::inputs::{Files, Inputs, reasons};
-use crate::steps::record::Record;
-use crate::steps::{Kind, State, Step, Steps, Wanted};
+use crate::steps::record::BuildRecord;
+use crate::steps::{State, Step, StepKind, Steps, Wanted};
 
 /// The times and the memory that steps of earlier builds took.
 pub fn saved_costs() -> Costs {
@@ -98,7 +98,7 @@ fn explain(nix: &Nix, prepared: &Prepared, graph: &mut Graph<'_>) -> Result<(), 
         return Ok(());
     }
     let root = prepared.root()?;
-    let record = Record::open(&cache::dir(), &root);
+    let record = BuildRecord::open(&cache::dir(), &root);
     let mut old_inputs: BTreeMap<String, (&str, &str, Inputs)> = BTreeMap::new();
     for step in graph.steps.to_build() {
         let mut variants = graph.variants_of(step);
@@ -113,7 +113,7 @@ fn explain(nix: &Nix, prepared: &Prepared, graph: &mut Graph<'_>) -> Result<(), 
     let recorded = old_inputs.keys().map(String::as_str);
     let derivations = nix.derivations_alone(&graph.with_environments(recorded))?;
     let steps = graph.steps.all.iter();
-    let kinds: BTreeMap<String, Kind> = steps
+    let kinds: BTreeMap<String, StepKind> = steps
         .map(|step| (step.derivation.clone(), step.kind.clone()))
         .collect();
     let mut files = Files::new(&prepared.plan, root);
@@ -121,7 +121,7 @@ fn explain(nix: &Nix, prepared: &Prepared, graph: &mut Graph<'_>) -> Result<(), 
         if step.state == State::Cached {
             continue;
         }
-        if step.kind == Kind::Toolchain {
+        if step.kind == StepKind::Toolchain {
             step.reasons = vec!["not in the store".to_owned()];
             continue;
         }
@@ -151,7 +151,7 @@ pub fn remember(
     let root = prepared.root()?;
     let wanted = graph.wanted.iter();
     let packages: Vec<&str> = wanted.map(|(_, own)| &*own.derivation).collect();
-    if built.finished.is_empty() && Record::is_of_packages(&cache::dir(), &root, &packages) {
+    if built.finished.is_empty() && BuildRecord::is_of_packages(&cache::dir(), &root, &packages) {
         return Ok(());
     }
     let output = |derivation: &str| &graph.derivations[derivation].output;
@@ -160,8 +160,8 @@ pub fn remember(
     let invalid: BTreeSet<String> = nix.invalid(&outputs)?.into_iter().collect();
     let is_valid = |derivation: &str| !invalid.contains(output(derivation));
 
-    let mut record = Record::open(&cache::dir(), &root);
-    let is_recorded = |step: &&Step| step.kind != Kind::Toolchain && is_valid(&step.derivation);
+    let mut record = BuildRecord::open(&cache::dir(), &root);
+    let is_recorded = |step: &&Step| step.kind != StepKind::Toolchain && is_valid(&step.derivation);
     let steps = || graph.steps.all.iter().filter(is_recorded);
     let paths = graph.with_environments(steps().map(|step| &*step.derivation));
     let derivations = nix.derivations_alone(&paths)?;

@@ -24,7 +24,7 @@ struct Rewrite {
 
 /// The question about sources.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum SourcesMode {
     /// To say whether they could be changed.
     Nothing,
     Show,
@@ -41,16 +41,18 @@ pub fn run(arguments: &UpdateBuildArgs) -> Result<(), CommandError> {
         print_problems(notes);
     }
     let asked = match (sources, diff) {
-        (true, _) => Asked::Change,
-        (false, true) => Asked::Show,
-        (false, false) => Asked::Nothing,
+        (true, _) => SourcesMode::Change,
+        (false, true) => SourcesMode::Show,
+        (false, false) => SourcesMode::Nothing,
     };
     let (of_sources, hints) = rewritten_sources(&root, &build_toml, asked);
     for hint in hints {
         anstream::eprintln!("{hint}");
     }
     let rewrites: Vec<Rewrite> = [Some(build_toml), flake].into_iter().flatten().collect();
-    let of_sources = of_sources.into_iter().filter(|_| asked != Asked::Nothing);
+    let of_sources = of_sources
+        .into_iter()
+        .filter(|_| asked != SourcesMode::Nothing);
     let rewrites: Vec<Rewrite> = rewrites.into_iter().chain(of_sources).collect();
     let old: Vec<_> = rewrites
         .iter()
@@ -165,7 +167,7 @@ fn flake(root: &Utf8Path) -> Result<Option<Rewrite>, CommandError> {
 fn rewritten_sources(
     root: &Utf8Path,
     build_toml: &Rewrite,
-    asked: Asked,
+    asked: SourcesMode,
 ) -> (Vec<Rewrite>, Vec<String>) {
     let manifest = Manifest::read(build_toml.path.as_str(), build_toml.old.as_bytes());
     // The mistakes of a kernel are for check-config to tell.
@@ -193,11 +195,14 @@ fn rewritten_sources(
                     new: Some(text),
                 })
                 .collect();
-            let left = renamed.left.iter().filter(|_| asked != Asked::Nothing);
+            let left = renamed
+                .left
+                .iter()
+                .filter(|_| asked != SourcesMode::Nothing);
             let mut hints: Vec<String> = left
                 .map(|left| format!("{}: {}", place(left.file, left.line), left.why))
                 .collect();
-            if asked != Asked::Change {
+            if asked != SourcesMode::Change {
                 let paths: Vec<&str> = rewrites
                     .iter()
                     .map(|rewrite| rewrite.path.as_str())

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use indicatif::ProgressDrawTarget;
 
 use super::log::{Event, event};
-use super::progress::{Finished, Id, Place, Progress, Stopped};
+use super::progress::{BuildPlace, Finished, Id, Progress, Stopped};
 use super::schedule::{Queue, Task};
 use super::{Nix, NixError, memory, name_of};
 
@@ -133,14 +133,14 @@ struct Build<'a> {
     receiver: Receiver<(u64, Message)>,
     /// Nixes so far: each has its own numbers for what it does.
     started: u64,
-    running: BTreeMap<u64, Running>,
+    running: BTreeMap<u64, RunningNix>,
     /// For builds of what is there already: where Nix keeps the folders of those that differ.
     again: Option<tempfile::TempDir>,
 }
 
 /// A Nix that runs.
 #[derive(Default)]
-struct Running {
+struct RunningNix {
     max_jobs: usize,
     /// The last that it began to build here. NB: Nix says of what it was asked for that it stopped when Nix itself ends.
     build: Option<Id>,
@@ -275,8 +275,8 @@ impl<'a> Build<'a> {
                     derivation,
                     machine,
                 }) => {
-                    let place = machine.map_or(Place::Here, Place::Builder);
-                    if place == Place::Here
+                    let place = machine.map_or(BuildPlace::Here, BuildPlace::Builder);
+                    if place == BuildPlace::Here
                         && let Some(nix) = self.running.get_mut(&number)
                         && let Some(before) = nix.build.replace(own(id))
                         && nix.max_jobs == 1
@@ -286,7 +286,7 @@ impl<'a> Build<'a> {
                     self.progress.started(own(id), derivation, place);
                 }
                 Message::Event(Event::Copying { id, path, cache }) => {
-                    let place = Place::Cache(cache);
+                    let place = BuildPlace::Cache(cache);
                     self.progress.started(own(id), path, place);
                 }
                 Message::Event(Event::Line { id, text }) => {
@@ -373,9 +373,9 @@ impl<'a> Build<'a> {
         let child = command.spawn().map_err(start_failed)?;
         self.started += 1;
         let (number, sender) = (self.started, self.sender.clone());
-        let nix = Running {
+        let nix = RunningNix {
             max_jobs,
-            ..Running::default()
+            ..RunningNix::default()
         };
         self.running.insert(number, nix);
         std::thread::spawn(move || watch(child, number, &sender));

@@ -31,7 +31,7 @@ pub enum Event {
 }
 
 #[derive(Deserialize)]
-struct Record {
+struct LogRecord {
     action: String,
     #[serde(default)]
     id: u64,
@@ -57,7 +57,7 @@ pub fn event(line: &str) -> Event {
     let Some(json) = line.strip_prefix("@nix ") else {
         return Event::Plain(line.to_owned());
     };
-    let Ok(record) = serde_json::from_str::<Record>(json) else {
+    let Ok(record) = serde_json::from_str::<LogRecord>(json) else {
         return Event::Other;
     };
     let field = |index: usize| {

@@ -18,7 +18,7 @@ pub type Id = (u64, u64);
 pub struct Progress {
     bars: MultiProgress,
     total: ProgressBar,
-    running: BTreeMap<Id, Running>,
+    running: BTreeMap<Id, RunningStep>,
     /// Store paths that came from binary caches.
     copied: BTreeSet<String>,
     /// Whether every line of every build is printed.
@@ -26,10 +26,10 @@ pub struct Progress {
     terminal: bool,
 }
 
-struct Running {
+struct RunningStep {
     /// A derivation, or a path that is being copied.
     path: String,
-    place: Place,
+    place: BuildPlace,
     since: Instant,
     row: Option<ProgressBar>,
     last_lines: Vec<String>,
@@ -38,7 +38,7 @@ struct Running {
 
 /// Where something comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum BuildPlace {
     /// It is built on this machine.
     Here,
     /// It is built on another.
@@ -104,7 +104,7 @@ impl Progress {
         }
     }
 
-    pub fn started(&mut self, id: Id, path: String, place: Place) {
+    pub fn started(&mut self, id: Id, path: String, place: BuildPlace) {
         let terminal = self.terminal;
         let row = (self
             .running
@@ -123,7 +123,7 @@ impl Progress {
             });
         self.running.insert(
             id,
-            Running {
+            RunningStep {
                 path,
                 place,
                 since: Instant::now(),
@@ -179,15 +179,15 @@ impl Progress {
         }
         let (name, place) = (name_of(&running.path), &running.place);
         let machine = match &running.place {
-            Place::Cache(cache) => {
+            BuildPlace::Cache(cache) => {
                 // Several Nixes may wait for the same one.
                 if self.copied.insert(running.path.clone()) {
                     self.log(&format!("copied {name}{place} {seconds:.1} s"));
                 }
                 return Some(Stopped::Copied(running.path, cache.clone()));
             }
-            Place::Builder(machine) => Some(machine.clone()),
-            Place::Here => None,
+            BuildPlace::Builder(machine) => Some(machine.clone()),
+            BuildPlace::Here => None,
         };
         self.total.inc(1);
         let (done, of) = (
@@ -226,13 +226,13 @@ impl Progress {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for BuildPlace {
     /// What follows the name of a thing.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Here => Ok(()),
-            Place::Builder(machine) => write!(f, " on {machine}"),
-            Place::Cache(cache) => write!(f, " from {cache}"),
+            BuildPlace::Here => Ok(()),
+            BuildPlace::Builder(machine) => write!(f, " on {machine}"),
+            BuildPlace::Cache(cache) => write!(f, " from {cache}"),
         }
     }
 }
@@ -255,7 +255,11 @@ mod tests {
             ProgressDrawTarget::term_like(Box::new(terminal.clone())),
         );
         let derivation = "/nix/store/abc-relu.cu.o.drv".to_owned();
-        progress.started((1, 1), derivation, Place::Builder("ssh://b".to_owned()));
+        progress.started(
+            (1, 1),
+            derivation,
+            BuildPlace::Builder("ssh://b".to_owned()),
+        );
         progress.line((1, 1), "compiling");
         let draw = |progress: &Progress| {
             for running in progress.running.values() {

@@ -178,7 +178,7 @@ impl Costs {
     }
 
     /// What a derivation took last, else a guess for its compiler, or for what has none.
-    pub fn of(&self, derivation: &str, driver: Option<&str>) -> Cost {
+    pub fn expected(&self, derivation: &str, driver: Option<&str>) -> Cost {
         self.known(derivation).unwrap_or_else(|| guess(driver))
     }
 
@@ -380,13 +380,18 @@ mod tests {
             bytes: GB,
             seconds: 2.5,
         };
-        assert_eq!(costs.of(&derivation("x"), Some("nvcc")).bytes, 3 * GB);
+        assert_eq!(costs.expected(&derivation("x"), Some("nvcc")).bytes, 3 * GB);
         costs.learn(&derivation("x"), cost);
         costs.save().expect("written");
-        assert_eq!(Costs::open(&file).of(&derivation("y"), Some("nvcc")), cost);
+        assert_eq!(
+            Costs::open(&file).expected(&derivation("y"), Some("nvcc")),
+            cost
+        );
         std::fs::write(&file, "{").expect("written");
         assert_eq!(
-            Costs::open(&file).of(&derivation("y"), Some("g++")).bytes,
+            Costs::open(&file)
+                .expected(&derivation("y"), Some("g++"))
+                .bytes,
             1536 << 20
         );
     }

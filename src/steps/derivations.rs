@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Kind;
+use super::StepKind;
 use crate::nix::derivation::Derivation;
 
 /// One derivation of a graph.
@@ -21,7 +21,7 @@ pub struct DerivationNode {
     /// Why it cannot be built, if it stands for a pin that nobody has made.
     pub unavailable: Option<String>,
     /// The kind of step, if it compiles or collects objects.
-    pub compilation: Option<Kind>,
+    pub compilation: Option<StepKind>,
     /// The id of the build, if it is a package.
     pub build_id: Option<String>,
     /// Whether it is the environment of a step: all its tools in one place.
@@ -52,15 +52,15 @@ fn text(attributes: &Map<String, Value>, name: &str) -> Option<String> {
 }
 
 /// The kind of a derivation that nix/kernel/compile.nix or nix/kernel/objects.nix made.
-fn compilation(attributes: &Map<String, Value>) -> Option<Kind> {
+fn compilation(attributes: &Map<String, Value>) -> Option<StepKind> {
     if let Some(driver) = text(attributes, "objectsOf") {
-        return Some(Kind::Objects { driver });
+        return Some(StepKind::Objects { driver });
     }
     let source = text(attributes, "source")?;
     if attributes.contains_key("devices") {
-        return Some(Kind::Join { source });
+        return Some(StepKind::Join { source });
     }
-    Some(Kind::Unit {
+    Some(StepKind::Unit {
         source,
         part: Some(text(attributes, "part")?).filter(|part| part != "whole"),
         driver: text(attributes, "driver")?,
@@ -78,7 +78,7 @@ struct SavedNode {
     output: String,
     is_fixed: bool,
     unavailable: Option<String>,
-    compilation: Option<Kind>,
+    compilation: Option<StepKind>,
     build_id: Option<String>,
     is_environment: bool,
 }

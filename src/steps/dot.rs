@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Kind, State, Steps};
+use super::{State, StepKind, Steps};
 
 impl Steps {
     /// As a `digraph`: an arrow leads from a step to what needs it.
@@ -11,11 +11,11 @@ impl Steps {
             "digraph build {\n  rankdir = LR;\n  node [fontname = \"sans-serif\"];\n".to_owned();
         for step in &self.all {
             let (shape, label) = match &step.kind {
-                Kind::Toolchain => ("box3d", step.name.clone()),
-                Kind::Unit { driver, .. } => ("note", format!("{}\n{driver}", step.name)),
-                Kind::Join { .. } | Kind::Objects { .. } => ("note", step.name.clone()),
-                Kind::Library => ("component", step.name.clone()),
-                Kind::Package => ("folder", step.name.clone()),
+                StepKind::Toolchain => ("box3d", step.name.clone()),
+                StepKind::Unit { driver, .. } => ("note", format!("{}\n{driver}", step.name)),
+                StepKind::Join { .. } | StepKind::Objects { .. } => ("note", step.name.clone()),
+                StepKind::Library => ("component", step.name.clone()),
+                StepKind::Package => ("folder", step.name.clone()),
             };
             let style = match step.state {
                 State::Cached => "style = dashed",

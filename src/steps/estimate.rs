@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Kind, Step, Steps};
+use super::{Step, StepKind, Steps};
 use crate::nix::schedule::Costs;
 
 /// The longest chain of steps, which no number of cores does side by side.
@@ -22,7 +22,9 @@ impl Steps {
             let known = costs.known(&step.derivation).map(|cost| cost.seconds);
             step.measured = known.is_some();
             step.seconds = known.or_else(|| match &step.kind {
-                Kind::Unit { driver, .. } => Some(costs.of(&step.derivation, Some(driver)).seconds),
+                StepKind::Unit { driver, .. } => {
+                    Some(costs.expected(&step.derivation, Some(driver)).seconds)
+                }
                 _ => None,
             });
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Kind, Step};
+use super::{Step, StepKind};
 use crate::plan::{Driver, Plan, UnitGroup};
 
 /// The hints for the steps of a kernel.
@@ -55,7 +55,7 @@ impl<'a> Hints<'a> {
 
     /// The source of a unit whose device code includes headers of torch.
     fn slow_source<'s>(&self, step: &'s Step) -> Option<&'s str> {
-        let Kind::Unit { source, .. } = &step.kind else {
+        let StepKind::Unit { source, .. } = &step.kind else {
             return None;
         };
         let variants = self.slow.get(source.as_str())?;

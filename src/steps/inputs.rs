@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::Kind;
+use super::StepKind;
 use crate::hex;
 use crate::nix::derivation::Derivation;
 use crate::nix::name_of;
@@ -133,18 +133,18 @@ impl<'a> Files<'a> {
     pub fn seen_by_step(
         &mut self,
         variant: &str,
-        kind: &Kind,
+        kind: &StepKind,
     ) -> std::io::Result<BTreeMap<String, String>> {
         let plan = self.plan;
         let native = plan.variants.iter().find(|own| own.variant == variant);
         let paths = match (kind, native) {
-            (Kind::Unit { source, .. }, Some(native)) => self.seen_by_unit(native, source),
-            (Kind::Library, Some(native)) => {
+            (StepKind::Unit { source, .. }, Some(native)) => self.seen_by_unit(native, source),
+            (StepKind::Library, Some(native)) => {
                 let mut files = native.id.files.clone();
                 files.extend(plan.python.files(&self.root)?);
                 files
             }
-            (Kind::Package, _) => plan.python.files(&self.root)?,
+            (StepKind::Package, _) => plan.python.files(&self.root)?,
             _ => Vec::new(),
         };
         let hash = |path: String| Ok((path.clone(), self.hash(path)?));
@@ -180,10 +180,10 @@ impl<'a> Files<'a> {
 
 /// How a step that is to be built differs from what was built last. `kind_of` says what another derivation makes.
 pub fn reasons<'a>(
-    kind: &Kind,
+    kind: &StepKind,
     old: &Inputs,
     new: &Inputs,
-    kind_of: impl Fn(&str) -> Option<&'a Kind>,
+    kind_of: impl Fn(&str) -> Option<&'a StepKind>,
 ) -> Vec<String> {
     if old.derivation == new.derivation {
         return vec!["no longer in the store".to_owned()];
@@ -193,7 +193,7 @@ pub fn reasons<'a>(
     let objects = |path: &str| {
         matches!(
             kind_of(path),
-            Some(Kind::Unit { .. } | Kind::Join { .. } | Kind::Objects { .. })
+            Some(StepKind::Unit { .. } | StepKind::Join { .. } | StepKind::Objects { .. })
         )
     };
     let recompiled = new
@@ -202,12 +202,17 @@ pub fn reasons<'a>(
         .any(|path| objects(path) && !old.needs.values().any(|old| old == path));
     for (path, change) in changes(&old.files, &new.files) {
         match kind {
-            Kind::Unit { source, .. } if source == path => reasons.push(format!("{path} {change}")),
-            Kind::Unit { .. } => reasons.push(format!("header {path} {change}")),
+            StepKind::Unit { source, .. } if source == path => {
+                reasons.push(format!("{path} {change}"))
+            }
+            StepKind::Unit { .. } => reasons.push(format!("header {path} {change}")),
             // An object of it says so.
-            Kind::Library if recompiled => {}
-            Kind::Library => reasons.push(format!("id changed: {path} {change}")),
-            Kind::Join { .. } | Kind::Objects { .. } | Kind::Package | Kind::Toolchain => {
+            StepKind::Library if recompiled => {}
+            StepKind::Library => reasons.push(format!("id changed: {path} {change}")),
+            StepKind::Join { .. }
+            | StepKind::Objects { .. }
+            | StepKind::Package
+            | StepKind::Toolchain => {
                 reasons.push(format!("{path} {change}"));
             }
         }
@@ -221,9 +226,9 @@ pub fn reasons<'a>(
     for (name, change) in needs {
         let path = new.needs.get(name).or(old.needs.get(name));
         reasons.push(match path.and_then(|path| kind_of(path)) {
-            Some(kind @ Kind::Unit { .. }) => format!("object {change}: {}", kind.role()),
-            Some(Kind::Join { source }) => format!("object {change}: {source}"),
-            Some(kind @ (Kind::Objects { .. } | Kind::Library)) => {
+            Some(kind @ StepKind::Unit { .. }) => format!("object {change}: {}", kind.role()),
+            Some(StepKind::Join { source }) => format!("object {change}: {source}"),
+            Some(kind @ (StepKind::Objects { .. } | StepKind::Library)) => {
                 format!("{} {change}", kind.role())
             }
             _ => format!("toolchain {change}: {name}"),
@@ -293,8 +298,8 @@ mod tests {
         }
     }
 
-    fn unit() -> Kind {
-        Kind::Unit {
+    fn unit() -> StepKind {
+        StepKind::Unit {
             source: "a.cu".to_owned(),
             part: None,
             driver: "nvcc".to_owned(),
@@ -337,7 +342,7 @@ mod tests {
         new.files.insert("a.cu".to_owned(), "2".to_owned());
         let why = |old: &Inputs, new: &Inputs| {
             let unit = unit();
-            reasons(&Kind::Library, old, new, |path| {
+            reasons(&StepKind::Library, old, new, |path| {
                 path.ends_with(".o.drv").then_some(&unit)
             })
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{Kind, Step};
+use super::{Step, StepKind};
 
 /// A step, as JSON has it.
 #[derive(Serialize)]
@@ -26,8 +26,8 @@ pub struct StepJson<'a> {
 impl<'a> StepJson<'a> {
     pub fn new(step: &'a Step) -> Self {
         let (source, driver) = match &step.kind {
-            Kind::Unit { source, driver, .. } => (Some(&**source), Some(&**driver)),
-            Kind::Join { source } => (Some(&**source), None),
+            StepKind::Unit { source, driver, .. } => (Some(&**source), Some(&**driver)),
+            StepKind::Join { source } => (Some(&**source), None),
             _ => (None, None),
         };
         Self {

@@ -25,7 +25,7 @@ pub struct Wanted {
 
 /// What a step makes.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
-pub enum Kind {
+pub enum StepKind {
     /// Compilers, headers and libraries, of fetched files.
     Toolchain,
     /// An object, of one source; or of a part of it: "host", "host+sm_80", "sm_90".
@@ -44,7 +44,7 @@ pub enum Kind {
     Package,
 }
 
-impl Kind {
+impl StepKind {
     /// As JSON has it.
     pub fn name(&self) -> &'static str {
         match self {
@@ -92,7 +92,7 @@ impl State {
 #[derive(Clone, Debug)]
 pub struct Step {
     pub derivation: String,
-    pub kind: Kind,
+    pub kind: StepKind,
     /// As a person calls it: the source, the variant, or what Nix calls a toolchain.
     pub name: String,
     /// Variants that need it, directly or not.
@@ -127,7 +127,7 @@ impl Steps {
         wanted: &[(&str, &Wanted)],
         to_build: &[String],
     ) -> Self {
-        let mut search = Search {
+        let mut search = StepSearch {
             derivations,
             kinds: kinds(wanted),
             to_build: to_build.iter().map(String::as_str).collect(),
@@ -148,14 +148,14 @@ impl Steps {
 }
 
 /// What libraries and packages of variants make, by path, and what a person calls them.
-fn kinds(wanted: &[(&str, &Wanted)]) -> BTreeMap<String, (Kind, String)> {
+fn kinds(wanted: &[(&str, &Wanted)]) -> BTreeMap<String, (StepKind, String)> {
     let mut kinds = BTreeMap::new();
     for (variant, wanted) in wanted {
-        let package = (Kind::Package, (*variant).to_owned());
+        let package = (StepKind::Package, (*variant).to_owned());
         kinds.insert(wanted.derivation.clone(), package);
         if let Some(library) = &wanted.library {
             let name = format!("{variant} library");
-            kinds.insert(library.clone(), (Kind::Library, name));
+            kinds.insert(library.clone(), (StepKind::Library, name));
         }
     }
     kinds
@@ -165,7 +165,10 @@ impl Step {
     /// Its name, and of a unit a variant that needs it: many may have one of the same source.
     pub fn title(&self) -> String {
         match (&self.kind, self.variants.first()) {
-            (Kind::Unit { .. } | Kind::Join { .. } | Kind::Objects { .. }, Some(variant)) => {
+            (
+                StepKind::Unit { .. } | StepKind::Join { .. } | StepKind::Objects { .. },
+                Some(variant),
+            ) => {
                 format!("{} ({variant})", self.name)
             }
             _ => self.name.clone(),
@@ -175,23 +178,23 @@ impl Step {
     /// The source that it compiles; its own name where it is no unit.
     pub fn source(&self) -> &str {
         match &self.kind {
-            Kind::Unit { source, .. } | Kind::Join { source } => source,
+            StepKind::Unit { source, .. } | StepKind::Join { source } => source,
             _ => &self.name,
         }
     }
 }
 
 /// The search for the steps of variants, one variant after the other.
-struct Search<'a> {
+struct StepSearch<'a> {
     derivations: &'a DerivationGraph,
-    kinds: BTreeMap<String, (Kind, String)>,
+    kinds: BTreeMap<String, (StepKind, String)>,
     to_build: HashSet<&'a str>,
     /// The number of each step that was found.
     numbers: HashMap<&'a str, usize>,
     steps: Steps,
 }
 
-impl<'a> Search<'a> {
+impl<'a> StepSearch<'a> {
     /// Adds a derivation after those that it needs. Returns whether it is a step.
     fn visit(&mut self, path: &'a str, variant: &str, seen: &mut HashSet<&'a str>) -> bool {
         let Some(derivation) = self.derivations.get(path) else {
@@ -223,7 +226,7 @@ impl<'a> Search<'a> {
         let (kind, name) = match (self.kinds.get(path), &derivation.compilation) {
             (Some(known), _) => known.clone(),
             (None, Some(kind)) => (kind.clone(), kind.role()),
-            (None, None) => (Kind::Toolchain, name_of(path).to_owned()),
+            (None, None) => (StepKind::Toolchain, name_of(path).to_owned()),
         };
         self.numbers.insert(path, self.steps.all.len());
         self.steps.all.push(Step {

@@ -7,14 +7,14 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::Kind;
+use super::StepKind;
 use super::inputs::Inputs;
 use crate::file::replace_private_file;
 use crate::hex;
 
 /// The record of a kernel's folder: `<cache>/records/<hash of the folder>.json`.
 #[derive(Debug, Default)]
-pub struct Record {
+pub struct BuildRecord {
     file: Utf8PathBuf,
     content: Content,
 }
@@ -36,7 +36,7 @@ struct Kept {
     inputs: Inputs,
 }
 
-impl Record {
+impl BuildRecord {
     /// Reads the record of a kernel's folder; one that is missing or broken is like an empty one.
     pub fn open(cache: &Utf8Path, kernel: &Utf8Path) -> Self {
         let file = Self::file_of(cache, kernel);
@@ -59,7 +59,7 @@ impl Record {
     }
 
     /// The inputs of a step of a variant when it was built last.
-    pub fn inputs(&self, variant: &str, kind: &Kind) -> Option<Inputs> {
+    pub fn inputs(&self, variant: &str, kind: &StepKind) -> Option<Inputs> {
         let kept = self.content.variants.get(variant)?.get(&kind.role())?;
         Some(Inputs {
             files: self.content.files.get(&kept.files)?.clone(),
@@ -68,9 +68,9 @@ impl Record {
     }
 
     /// A step of a variant is built.
-    pub fn learn(&mut self, variant: &str, kind: &Kind, mut inputs: Inputs) {
+    pub fn learn(&mut self, variant: &str, kind: &StepKind, mut inputs: Inputs) {
         // There are many, and how they changed is of no use to anybody.
-        if *kind == Kind::Toolchain {
+        if *kind == StepKind::Toolchain {
             return;
         }
         let files = std::mem::take(&mut inputs.files);
@@ -122,29 +122,29 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let cache = Utf8Path::from_path(dir.path()).expect("UTF-8");
         let kernel = Utf8Path::new("/kernels/relu");
-        let mut record = Record::open(cache, kernel);
+        let mut record = BuildRecord::open(cache, kernel);
         let inputs = Inputs {
             derivation: "/nix/store/a.drv".to_owned(),
             files: BTreeMap::from([("a.h".to_owned(), "1".to_owned())]),
             ..Inputs::default()
         };
-        record.learn("cpu", &Kind::Library, inputs.clone());
-        record.learn("cpu", &Kind::Toolchain, inputs.clone());
-        let is_of = |packages: &[&str]| Record::is_of_packages(cache, kernel, packages);
+        record.learn("cpu", &StepKind::Library, inputs.clone());
+        record.learn("cpu", &StepKind::Toolchain, inputs.clone());
+        let is_of = |packages: &[&str]| BuildRecord::is_of_packages(cache, kernel, packages);
         record.save(None).expect("written");
         assert!(!is_of(&["a"]) && !is_of(&[]));
         record.save(Some(&["a", "b"])).expect("written");
         assert!(is_of(&["a", "b"]) && !is_of(&["a"]));
         record.save(None).expect("written");
         assert!(!is_of(&["a", "b"]));
-        let record = Record::open(cache, kernel);
-        assert_eq!(record.inputs("cpu", &Kind::Library), Some(inputs));
-        assert_eq!(record.inputs("cpu", &Kind::Package), None);
-        assert_eq!(record.inputs("cuda", &Kind::Library), None);
-        let other = Record::open(cache, Utf8Path::new("/kernels/other"));
-        assert_eq!(other.inputs("cpu", &Kind::Library), None);
+        let record = BuildRecord::open(cache, kernel);
+        assert_eq!(record.inputs("cpu", &StepKind::Library), Some(inputs));
+        assert_eq!(record.inputs("cpu", &StepKind::Package), None);
+        assert_eq!(record.inputs("cuda", &StepKind::Library), None);
+        let other = BuildRecord::open(cache, Utf8Path::new("/kernels/other"));
+        assert_eq!(other.inputs("cpu", &StepKind::Library), None);
         std::fs::write(&record.file, "{").expect("written");
-        let broken = Record::open(cache, kernel);
-        assert_eq!(broken.inputs("cpu", &Kind::Library), None);
+        let broken = BuildRecord::open(cache, kernel);
+        assert_eq!(broken.inputs("cpu", &StepKind::Library), None);
     }
 }
