@@ -121,6 +121,12 @@ impl Nix {
     }
 }
 
+/// Whether an error of Nix is about a task. NB: several tasks may share a Nix, whose log gives no derivation with an error
+/// (none of 2.8 to 2.26 does): its words name it. Nothing but which errors are shown depends on it.
+fn concerns(error: &str, task: &Task) -> bool {
+    error.contains(&task.derivation)
+}
+
 /// A build that is under way.
 struct Build<'a> {
     nix: &'a Nix,
@@ -238,7 +244,7 @@ impl<'a> Build<'a> {
                     let name = name_of(&task.derivation);
                     self.progress
                         .print(&format!("{name} ran out of memory: it will run alone"));
-                    errors.retain(|error| !error.contains(&task.derivation));
+                    errors.retain(|error| !concerns(error, &task));
                     queue.again_alone(task);
                     continue;
                 }

@@ -78,10 +78,8 @@ impl Nix {
 
     fn read_derivations(&self, command: Command) -> Result<BTreeMap<String, Derivation>, NixError> {
         let output = self.checked(command, "read derivations")?;
-        read(&output.stdout).map_err(|error| NixError::Store {
-            action: "read derivations",
-            why: error.to_string(),
-        })
+        read(&output.stdout)
+            .map_err(|error| self.store_error("read derivations", error.to_string()))
     }
 }
 

@@ -6,6 +6,7 @@ pub mod log;
 pub mod memory;
 mod progress;
 pub mod schedule;
+mod trouble;
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -19,6 +20,7 @@ use thiserror::Error;
 
 pub use self::build::{Built, Limits, Rebuilt, Work};
 pub use self::progress::Finished;
+pub use self::trouble::StoreTrouble;
 
 #[derive(Debug, Diagnostic, Error)]
 pub enum NixError {
@@ -44,23 +46,16 @@ pub enum NixError {
     Evaluate { what: String, why: String },
 
     #[error("failed to {action} in the Nix store:\n{why}")]
-    #[diagnostic(code(nix::store), help("{}", store_help(why)))]
-    Store { action: &'static str, why: String },
+    #[diagnostic(code(nix::store), help("{}", trouble.help()))]
+    Store {
+        action: &'static str,
+        why: String,
+        trouble: StoreTrouble,
+    },
 
     #[error("failed to build:\n{why}")]
     #[diagnostic(code(nix::build))]
     Build { why: String },
-}
-
-fn store_help(why: &str) -> &'static str {
-    if why.contains("ermission denied") {
-        "the store belongs to somebody else: run as that user, set up Nix's daemon, or set NIX_REMOTE to a folder of \
-         your own"
-    } else if why.contains("No space left") {
-        "free some space: `nix-collect-garbage` removes what nothing refers to"
-    } else {
-        "see the message of Nix above"
-    }
 }
 
 /// Store paths that one command gets. NB: all arguments of a program may take 2 MB on Linux.
@@ -331,12 +326,9 @@ impl Nix {
         let restored = restore.output().map_err(not_started)?;
         let dumped = dump.wait().map_err(not_started)?;
         if dumped.success() {
-            successful(&restored, "copy a path out")
+            self.successful(&restored, "copy a path out")
         } else {
-            Err(NixError::Store {
-                action: "copy a path out",
-                why: words(&restored),
-            })
+            Err(self.store_error("copy a path out", words(&restored)))
         }
     }
 
@@ -344,7 +336,7 @@ impl Nix {
     pub fn dump(&self, path: &str, file: &Utf8Path) -> Result<(), NixError> {
         let output = File::create(file).map_err(not_started)?;
         let dumped = self.dump_command(path).stdout(output).output();
-        successful(&dumped.map_err(not_started)?, "copy a path out")
+        self.successful(&dumped.map_err(not_started)?, "copy a path out")
     }
 
     /// Unpacks a file in Nix's archive format to a path that does not exist yet.
@@ -352,7 +344,7 @@ impl Nix {
         let mut command = self.store_command();
         command.args(["--restore", target.as_str()]);
         command.stdin(File::open(file).map_err(not_started)?);
-        successful(&command.output().map_err(not_started)?, "unpack an archive")
+        self.successful(&command.output().map_err(not_started)?, "unpack an archive")
     }
 
     // NB: not `nix-store --dump`, which reads a path of the file system: a store may lie elsewhere.
@@ -400,15 +392,29 @@ impl Nix {
         command
     }
 
+    /// An error of the store, with the likely cause.
+    fn store_error(&self, action: &'static str, why: String) -> NixError {
+        let trouble = StoreTrouble::find(self.store_folder().as_deref());
+        NixError::Store {
+            action,
+            why,
+            trouble,
+        }
+    }
+
+    fn successful(&self, output: &Output, action: &'static str) -> Result<(), NixError> {
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(self.store_error(action, words(output))),
+        }
+    }
+
     fn checked(&self, command: Command, action: &'static str) -> Result<Output, NixError> {
         let output = self.run(command, "nix-store")?;
         if output.status.success() {
             Ok(output)
         } else {
-            Err(NixError::Store {
-                action,
-                why: words(&output),
-            })
+            Err(self.store_error(action, words(&output)))
         }
     }
 
@@ -494,16 +500,6 @@ fn not_started(source: std::io::Error) -> NixError {
         program: "nix-store",
         source,
     }
-}
-
-fn successful(output: &Output, action: &'static str) -> Result<(), NixError> {
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(NixError::Store {
-        action,
-        why: words(output),
-    })
 }
 
 fn words(output: &Output) -> String {

@@ -139,7 +139,7 @@ impl Apt {
             // apt-cache fails if it knows none of the packages; a mistyped option has other words.
             command.args(["show", which]).args(packages);
             let output = match run(command, "what Debian packages there are") {
-                Err(PinError::Download { why, .. }) if why.contains("No packages found") => {
+                Err(PinError::Download { why, .. }) if says_none_is_known(&why) => {
                     continue;
                 }
                 output => output?,
@@ -219,6 +219,12 @@ fn stanzas(text: &str) -> Vec<Archive> {
             })
         })
         .collect()
+}
+
+/// Whether apt-cache says that it knows none of the packages. NB: it ends with 100 for every error and has no other output
+/// for programs; its words are those of the C locale (`command`).
+fn says_none_is_known(why: &str) -> bool {
+    why.contains("No packages found")
 }
 
 #[cfg(test)]

@@ -264,14 +264,27 @@ fn run(mut command: Command, file: &str) -> Result<Vec<u8>, PinError> {
     if output.status.success() {
         return Ok(output.stdout);
     }
-    Err(PinError::download(file, &output, |why| {
-        if why.contains("No module named pip") {
-            "install pip, e.g. `apt-get install python3-pip`"
-        } else {
+    Err(PinError::download(file, &output, |_| {
+        if has_pip() {
             "check the network and pip's configuration (`pip config list`); then run the command again: what was \
              fetched is kept"
+        } else {
+            "install pip, e.g. `apt-get install python3-pip`"
         }
     }))
+}
+
+/// Whether Python finds pip; true if it cannot be asked.
+fn has_pip() -> bool {
+    const LACKS_PIP: i32 = 3;
+    let program = format!(
+        "import importlib.util, sys; sys.exit({LACKS_PIP} if importlib.util.find_spec('pip') is None else 0)"
+    );
+    let Ok(mut python) = python() else {
+        return true;
+    };
+    let status = python.args(["-c", &program]).stdin(Stdio::null()).status();
+    status.map_or(true, |status| status.code() != Some(LACKS_PIP))
 }
 
 /// The arguments that have pip choose the wheel of a name: its Python, ABI and platform tags (PEP
