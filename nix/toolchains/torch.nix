@@ -45,6 +45,8 @@ in
           name = "torch-stubs";
           script = ./torch-stubs.sh;
           tools = [ host.bin ];
+          # The libraries that `link` of src/plan/mod.rs names; tests/plan/agreement.rs compares the
+          # two.
           names = [
             "c10"
             "torch_cpu"

@@ -280,9 +280,6 @@ impl TryFrom<WrittenTable> for Table {
     }
 }
 
-/// The Python that runs build steps.
-const INTERPRETER: &str = "python-3.11-interpreter";
-
 /// Names the parts of a row's toolchain. The rule is here and nowhere else: `torch-2.11.0`, from a vendor
 /// `torch-2.11.0-cu130` (each compute has a wheel of its own); `cuda-13.0`; host compiler and compiler of CUDA as the table
 /// says.
@@ -338,7 +335,8 @@ fn resolve(
         (Backend::Rocm, Some(toolkit)) => {
             toolchain.rocm = Some(format!("rocm-{toolkit}"));
             // hipify is written in Python.
-            toolchain.interpreter = Some(INTERPRETER.to_owned());
+            let python = host.python.as_ref();
+            toolchain.interpreter = python.map(|python| format!("{python}-interpreter"));
         }
         (Backend::Xpu, Some(toolkit)) => toolchain.oneapi = Some(format!("oneapi-{toolkit}")),
         (backend, Some(_)) => return Err(TableError::Compute(backend)),

@@ -6,6 +6,8 @@ use kernel_builder::pins::{Family, Pin};
 use kernel_builder::plan::Python;
 use kernel_builder::plan::id::Identity;
 
+use std::collections::BTreeSet;
+
 use super::*;
 use crate::common::archives::{file_sha256, sha256};
 
@@ -359,4 +361,51 @@ fn rust_and_nix_name_pins_alike() {
             );
         }
     }
+}
+
+/// The linker finds each library of torch that a plan names: nix/toolchains/torch.nix makes a stub
+/// of every one, and of no other.
+#[test]
+fn every_library_of_torch_has_a_stub() {
+    let fixture = Utf8Path::new(REPOSITORY).join("tests/fixtures/all-backends");
+    let kernel = Kernel::load(&fixture, &table().toolkits)
+        .expect("a kernel")
+        .kernel;
+    let plan = plan(&kernel, &matrix(&kernel, table()), table()).expect("a plan");
+    let variants = plan.variants.iter();
+    let linux = variants.filter(|variant| variant.system.ends_with("-linux"));
+    let named = linux.flat_map(|variant| &variant.link.libraries);
+    let named = named.filter_map(|flag| flag.strip_prefix("-l"));
+    let named: BTreeSet<&str> = named
+        .filter(|name| name.starts_with("c10") || name.starts_with("torch"))
+        .collect();
+    let stubs = nix::evaluate(&format!(
+        r#"
+        builtins.sort builtins.lessThan (builtins.head (import (/. + {}) {{
+          name = "torch";
+          host.bin = "tools";
+          interpreter = null;
+          pins = throw "pins are looked at";
+          run = attributes: attributes;
+        }}).libraries).names
+        "#,
+        string(&format!("{REPOSITORY}/nix/toolchains/torch.nix"))
+    ));
+    assert_eq!(stubs, serde_json::json!(named));
+}
+
+/// Python as a program and Python's headers are of one release: that of a row of the release table.
+#[test]
+fn python_that_runs_kernels_is_of_the_release_table() {
+    let text = std::fs::read_to_string(format!("{REPOSITORY}/nix/python/toolchain.json"));
+    let common: serde_json::Value = serde_json::from_str(&text.expect("a file")).expect("JSON");
+    let rows = &table().rows;
+    let is_of = |row: &&kernel_builder::matrix::Row| {
+        let torch = row.toolchain.torch.as_deref();
+        let python = row.toolchain.python.as_deref();
+        common["host"] == row.toolchain.host.as_str()
+            && common["python"].as_str() == python
+            && common["torch"].as_str() == torch
+    };
+    assert!(rows.iter().any(|row| is_of(&row)), "{common}");
 }
