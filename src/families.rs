@@ -93,15 +93,15 @@ pub struct TreeSource {
     pub take: Vec<Take>,
 }
 
-/// Members by name pattern (`*` is any run of characters but `/`, `**` of any characters).
+/// Members of an archive by name pattern (`*` is any run of characters but `/`, `**` any folders).
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Take {
     pub glob: String,
-    /// Where the one member that matches goes; absent: each keeps its path.
+    /// The path in the tree of the one member that matches; `None` if members keep their paths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// How many leading folders of their paths members lose.
+    /// The number of leading folders that members' paths lose.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub strip: usize,
 }

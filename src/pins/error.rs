@@ -75,6 +75,9 @@ pub enum IndexError {
     #[error("{0}")]
     UnknownFacts(&'static str),
 
+    #[error("{0}")]
+    Pattern(String),
+
     #[error("the folder for temporary files is not UTF-8")]
     TemporaryFolder,
 }

@@ -9,6 +9,7 @@ pub mod error;
 pub mod fetch;
 pub mod http;
 pub mod locks;
+pub mod members;
 pub mod packages;
 pub mod pip;
 pub mod ranges;

@@ -10,6 +10,7 @@ use flate2::read::GzDecoder;
 use zip::ZipArchive;
 
 use super::error::IndexError;
+use super::members::NamePatterns;
 use super::sources::ArchiveSources;
 use super::{Archive, ArchiveKind, PinError, Take, TreeSource, cache};
 
@@ -44,13 +45,14 @@ fn take_from(
     dir: &Utf8Path,
 ) -> Result<(), PinError> {
     let TreeSource { archive, take } = source;
+    let take = &Selection::new(archive, take)?;
     if from == MemberAccess::Parts
         && archive.kind == ArchiveKind::Wheel
         && !cache::path(archive).exists()
         && let Some(size) = archive.size
     {
         let picked = sources
-            .members(archive, size, |name| taken(take, name).is_some())
+            .members(archive, size, |name| take.target(name).is_some())
             .and_then(|mut wheel| {
                 pick_wheel(archive, &mut wheel, take, dir)
                     .map_err(|error| IndexError::Wheel(error.why()))
@@ -68,7 +70,7 @@ fn take_from(
 fn unpack(
     archive: &Archive,
     file: &Utf8Path,
-    take: &[Take],
+    take: &Selection<'_>,
     dir: &Utf8Path,
 ) -> Result<(), PinError> {
     let failed = |why: &dyn std::fmt::Display| defect(archive, why);
@@ -116,7 +118,7 @@ fn unpack_all(file: File, dir: &Utf8Path) -> std::io::Result<()> {
 fn pick_wheel(
     archive: &Archive,
     wheel: &mut ZipArchive<impl Read + Seek>,
-    take: &[Take],
+    take: &Selection<'_>,
     dir: &Utf8Path,
 ) -> Result<(), PinError> {
     let failed = |why: &dyn std::fmt::Display| defect(archive, why);
@@ -125,7 +127,7 @@ fn pick_wheel(
         let entry = wheel.by_index_data(index).map_err(|error| failed(&error))?;
         let name = entry.name().map_err(|error| failed(&error))?.into_owned();
         // NB: only wanted members may be opened: of a remote wheel, the others are not here.
-        if let Some(target) = taken(take, &name)
+        if let Some(target) = take.target(&name)
             && entry.is_file()
         {
             let mut member = wheel.by_index(index).map_err(|error| failed(&error))?;
@@ -139,7 +141,7 @@ fn pick_wheel(
 fn pick_tar(
     archive: &Archive,
     data: impl Read,
-    take: &[Take],
+    take: &Selection<'_>,
     dir: &Utf8Path,
 ) -> Result<(), PinError> {
     let failed = |why: &dyn std::fmt::Display| defect(archive, why);
@@ -149,7 +151,7 @@ fn pick_tar(
         let mut entry = entry.map_err(|error| failed(&error))?;
         let path = entry.path().map_err(|error| failed(&error))?;
         let name = path.to_string_lossy().trim_start_matches("./").to_owned();
-        if let Some(target) = taken(take, &name)
+        if let Some(target) = take.target(&name)
             && entry.header().entry_type().is_file()
         {
             write(&dir.join(target), &mut entry).map_err(|error| failed(&error))?;
@@ -174,13 +176,27 @@ fn defect(archive: &Archive, why: &dyn std::fmt::Display) -> PinError {
     }
 }
 
-/// The path of a member in the tree; `None` if it is not wanted.
-fn taken<'a>(take: &'a [Take], name: &'a str) -> Option<&'a str> {
-    // A name comes from an archive, so it may try to lead out of the tree.
-    let inside = !name.starts_with('/') && name.split('/').all(|part| part != "..");
-    let take = take.iter().find(|take| matches(&take.glob, name))?;
-    let stripped = || name.splitn(take.strip + 1, '/').nth(take.strip);
-    take.to.as_deref().or_else(stripped).filter(|_| inside)
+/// The members that a tree takes from an archive.
+struct Selection<'a> {
+    take: &'a [Take],
+    patterns: NamePatterns,
+}
+
+impl<'a> Selection<'a> {
+    fn new(archive: &Archive, take: &'a [Take]) -> Result<Self, PinError> {
+        let globs = take.iter().map(|take| take.glob.as_str());
+        let patterns = NamePatterns::new(globs).map_err(|error| defect(archive, &error))?;
+        Ok(Self { take, patterns })
+    }
+
+    /// The path of a member in the tree; `None` if it is not wanted.
+    fn target<'n>(&'n self, name: &'n str) -> Option<&'n str> {
+        // A name comes from an archive, so it may try to lead out of the tree.
+        let inside = !name.starts_with('/') && name.split('/').all(|part| part != "..");
+        let take = self.take.get(self.patterns.first_match(name)?)?;
+        let stripped = || name.splitn(take.strip + 1, '/').nth(take.strip);
+        take.to.as_deref().or_else(stripped).filter(|_| inside)
+    }
 }
 
 /// The uncompressed data.tar of a Debian package.
@@ -212,28 +228,10 @@ fn write(path: &Utf8PathBuf, content: &mut dyn Read) -> std::io::Result<()> {
     }))
 }
 
-/// Whether a pattern matches a whole name: `*` stands for any run of characters but `/`, `**` for
-/// any run at all.
-pub fn matches(glob: &str, name: &str) -> bool {
-    let Some((prefix, rest)) = glob.split_once('*') else {
-        return glob == name;
-    };
-    let Some(tail) = name.strip_prefix(prefix) else {
-        return false;
-    };
-    let (rest, reach) = match rest.strip_prefix('*') {
-        Some(rest) => (rest, tail.len()),
-        None => (rest, tail.find('/').unwrap_or(tail.len())),
-    };
-    (0..=reach)
-        .filter(|&at| tail.is_char_boundary(at))
-        .any(|at| matches(rest, &tail[at..]))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::Take;
-    use super::{matches, taken};
+    use super::super::{Archive, ArchiveKind, Take};
+    use super::Selection;
 
     #[test]
     fn members_lose_leading_folders_and_stay_inside() {
@@ -247,37 +245,18 @@ mod tests {
             ("a-1.0/third_party/include/../../y.h", None),
             ("a-1.0/other/include/y.h", None),
         ];
+        let archive = Archive {
+            kind: ArchiveKind::Wheel,
+            name: "a".to_owned(),
+            version: "1.0".to_owned(),
+            file: "a-1.0.whl".to_owned(),
+            sha256: String::new(),
+            size: None,
+            urls: Vec::new(),
+        };
+        let selection = Selection::new(&archive, &take).expect("patterns");
         for (name, target) in cases {
-            assert_eq!(taken(&take, name), target, "{name}");
+            assert_eq!(selection.target(name), target, "{name}");
         }
-    }
-
-    #[test]
-    fn stars_do_not_cross_folders() {
-        assert!(matches(
-            "nvidia/*/include/*.h",
-            "nvidia/cu13/include/cublas.h"
-        ));
-        assert!(!matches(
-            "nvidia/*/include/*.h",
-            "nvidia/cu13/include/thrust/cublas.h"
-        ));
-        assert!(!matches(
-            "nvidia/*/include/*.h",
-            "nvidia/cu13/include/cublas.hpp"
-        ));
-        assert!(matches("bin/bash-static", "bin/bash-static"));
-    }
-
-    #[test]
-    fn double_stars_cross_folders() {
-        assert!(matches(
-            "torch/include/**",
-            "torch/include/ATen/core/Tensor.h"
-        ));
-        assert!(matches("torch/include/**", "torch/include/a.h"));
-        assert!(matches("torch/**.h", "torch/include/a.h"));
-        assert!(!matches("torch/**.h", "torch/include/a.cuh"));
-        assert!(!matches("torch/include/**", "torch/lib/libc10.so"));
     }
 }

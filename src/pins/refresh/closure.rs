@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::super::error::IndexError;
-use super::super::tree::matches;
+use super::super::members::NamePatterns;
 use super::super::{ArchiveKind, pip};
 use super::RefreshError;
 use super::index::{IndexReader, Pages, Unanswered, each};
@@ -71,6 +71,8 @@ pub fn wheels(
     let root = normalized(&required.by.name);
     let start = Demands::from([(root.clone(), demand(&required.by))]);
 
+    let projects = NamePatterns::new(required.projects.iter().map(String::as_str))
+        .map_err(|error| unresolved(error.to_string()))?;
     let mut pages = Pages::new();
     let mut metadata: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut demands = start.clone();
@@ -81,11 +83,7 @@ pub fn wheels(
         let mut next = start.clone();
         for requirement in applying(system, python, &demands, &chosen, &metadata)? {
             let name = normalized(&requirement.name);
-            if required
-                .projects
-                .iter()
-                .any(|pattern| matches(pattern, &name))
-            {
+            if projects.matches(&name) {
                 let demand = next.entry(name).or_default();
                 demand.extras.extend(requirement.extras);
                 demand.specifiers.insert(requirement.specifiers);

@@ -11,10 +11,10 @@ use zip::ZipArchive;
 use super::super::PinError;
 use super::super::error::IndexError;
 use super::super::http::HttpFailure;
+use super::super::members::NamePatterns;
 use super::super::pip::PipIndexes;
 use super::super::ranges::{self, RemoteFile};
 use super::super::simple::ListedFile;
-use super::super::tree::matches;
 
 /// The number of questions at a time. NB: more does not help with one index and is unfriendly to
 /// it.
@@ -90,7 +90,8 @@ impl IndexReader {
         url: &str,
         patterns: &[&str],
     ) -> Result<BTreeMap<String, String>, IndexError> {
-        let wanted = |name: &str| patterns.iter().any(|pattern| matches(pattern, name));
+        let patterns = compile(patterns)?;
+        let wanted = |name: &str| patterns.matches(name);
         let text = |error: zip::result::ZipError| IndexError::Wheel(error.to_string());
         let mut wheel = ranges::open(self.remote(url)?, wanted).map_err(text)?;
         let mut found = BTreeMap::new();
@@ -115,13 +116,14 @@ impl IndexReader {
     /// # Errors
     /// `IndexError` for a wheel that cannot be read.
     pub fn measure(&self, url: &str, patterns: &[&str]) -> Result<u64, IndexError> {
+        let patterns = compile(patterns)?;
         let text = |error: zip::result::ZipError| IndexError::Wheel(error.to_string());
         let wheel = ZipArchive::new(self.remote(url)?).map_err(text)?;
         let mut bytes = 0;
         for index in 0..wheel.len() {
             let entry = wheel.by_index_data(index).map_err(text)?;
             let name = entry.name().map_err(text)?;
-            if patterns.iter().any(|pattern| matches(pattern, &name)) {
+            if patterns.matches(&name) {
                 bytes += entry.compressed_size();
             }
         }
@@ -141,6 +143,12 @@ impl IndexReader {
             &dir.join(name),
         ))
     }
+}
+
+/// Patterns of members.
+fn compile(patterns: &[&str]) -> Result<NamePatterns, IndexError> {
+    NamePatterns::new(patterns.iter().copied())
+        .map_err(|error| IndexError::Pattern(error.to_string()))
 }
 
 /// Answers to some questions, several at a time.
