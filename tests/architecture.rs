@@ -1,7 +1,7 @@
 //! The house rules that a compiler does not check: modules of src/ import only modules that
 //! CONTRIBUTING.md lists before them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -152,4 +152,42 @@ fn paths_from_the_root_are_found() {
     assert_eq!(names(2), ["a", "b", "c", "d", "e"]);
     assert_eq!(names(1), ["a", "b", "c", "d"]);
     assert_eq!(names(3), ["a", "b", "c", "d"]);
+}
+
+/// The name of the type that a line of code defines.
+fn defined_type(line: &str) -> Option<&str> {
+    let line = line.strip_prefix("pub").map_or(line, |rest| {
+        let rest = rest.strip_prefix('(').and_then(|rest| rest.split_once(')'));
+        rest.map_or(&line["pub".len()..], |(_, rest)| rest)
+            .trim_start()
+    });
+    let words = ["struct ", "enum ", "trait ", "type ", "union "];
+    let name = words.iter().find_map(|word| line.strip_prefix(word))?;
+    Some(identifier(name))
+}
+
+/// A reader who sees a type's name alone knows which one it is. Types inside of functions and associated types do not count.
+#[test]
+fn names_of_types_are_unique() {
+    let code = code();
+    let mut places: BTreeMap<&str, Vec<&Path>> = BTreeMap::new();
+    for Code { path, text, .. } in &code {
+        for name in text.lines().filter_map(defined_type) {
+            places.entry(name).or_default().push(path);
+        }
+    }
+    assert!(places.len() > 100, "only {} types were found", places.len());
+    assert!(places.contains_key("Toolchain") && places.contains_key("TableError"));
+    places.retain(|_, places| places.len() > 1);
+    assert_eq!(places, BTreeMap::new(), "several types have one name");
+}
+
+#[test]
+fn no_function_is_called_of() {
+    for Code { path, text, .. } in code() {
+        let found = text
+            .lines()
+            .find(|line| line.contains("fn of(") || line.contains("fn of<"));
+        assert_eq!(found, None, "{}", path.display());
+    }
 }

@@ -12,7 +12,8 @@ use super::nix::render;
 use super::release_table::ReleaseTable;
 use crate::matrix::{Table, Variant};
 use crate::plan::{
-    Archive, Component, Driver, Listing, Plan, Python, UnitGroup, VariantPlan, flags_for_fatbinary,
+    ArchivePlan, Component, Driver, Listing, Plan, Python, UnitGroup, VariantPlan,
+    flags_for_fatbinary,
 };
 
 /// The build.nix of a plan: formatted, and parsed by rnix before anybody gets to see it.
@@ -41,7 +42,7 @@ struct BuildFile<'a> {
     listing: Option<&'a Listing>,
     files: BTreeMap<&'a str, Value>,
     binary: BTreeSet<&'a str>,
-    archives: &'a BTreeMap<String, Archive>,
+    archives: &'a BTreeMap<String, ArchivePlan>,
     archs: BTreeMap<String, String>,
     linked_archs: BTreeMap<String, String>,
     defines: Option<Value>,

@@ -26,7 +26,7 @@ impl Listing {
     ///
     /// # Errors
     /// Those of the file system.
-    pub fn of(root: &Utf8Path, searches: &[Search]) -> Result<Self, ScanError> {
+    pub fn of_searches(root: &Utf8Path, searches: &[Search]) -> Result<Self, ScanError> {
         let all: BTreeSet<&Utf8Path> = searches
             .iter()
             .flat_map(|search| {

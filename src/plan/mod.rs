@@ -47,7 +47,7 @@ pub struct Plan {
     /// What is included where, by the folders that compilers search.
     pub searches: Vec<Search>,
     /// Archives of headers that units are compiled against, by their name in build.toml.
-    pub archives: BTreeMap<String, Archive>,
+    pub archives: BTreeMap<String, ArchivePlan>,
     /// Variants with native code.
     pub variants: Vec<VariantPlan>,
     /// Variants of Python files alone.
@@ -65,7 +65,7 @@ pub struct Plan {
 
 /// An archive of headers.
 #[derive(Clone, Debug, Serialize)]
-pub struct Archive {
+pub struct ArchivePlan {
     pub file: String,
     /// Hexadecimal.
     pub sha256: String,
@@ -164,7 +164,7 @@ pub fn plan(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Result<Plan, Sca
         .filter_map(|(key, value)| Some((key, value.clone()?)))
         .collect(),
         python: python(kernel),
-        listing: Listing::of(&kernel.root, &searches)?,
+        listing: Listing::of_searches(&kernel.root, &searches)?,
         searches,
         archives: archives(matrix),
         warnings: operators::warnings(
@@ -183,11 +183,11 @@ pub fn plan(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Result<Plan, Sca
 }
 
 /// The archives of headers that some variant needs.
-fn archives(matrix: &Matrix) -> BTreeMap<String, Archive> {
+fn archives(matrix: &Matrix) -> BTreeMap<String, ArchivePlan> {
     let variants = matrix.variants.iter();
     let archives = variants.flat_map(Variant::header_archives);
     let archive = |(name, headers): (&String, &HeaderArchive)| {
-        let archive = Archive {
+        let archive = ArchivePlan {
             file: headers.archive.file.clone(),
             sha256: headers.archive.sha256.clone(),
             urls: headers.archive.urls.clone(),
