@@ -441,3 +441,79 @@ src = {sources:?}
     let many = lines(&sample.kernel().root);
     assert!(many <= 4 * sources.len(), "{many} lines");
 }
+
+/// Lines that come and go between two texts.
+fn changed_lines(old: &str, new: &str) -> Vec<String> {
+    let diff = similar::TextDiff::from_lines(old, new);
+    let changes = diff.iter_all_changes();
+    let changed = changes.filter(|change| change.tag() != similar::ChangeTag::Equal);
+    changed.map(|change| change.to_string()).collect()
+}
+
+/// CONTRIBUTING.md shows these three.
+#[test]
+fn a_small_change_is_a_small_diff_of_build_nix() {
+    let examples = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/relu");
+    let read = |path: &str| std::fs::read_to_string(examples.join(path)).expect(path);
+    let build_toml = read("build.toml");
+    let device = read("csrc/relu_cuda.cu");
+    let text_of = |build_toml: &str, table: &kernel_builder::matrix::Table| {
+        let paths =
+            ["relu_cpu.cpp", "relu_cuda.cu", "relu_cuda.h"].map(|name| format!("csrc/{name}"));
+        let binding = ["cpp", "h"].map(|end| format!("torch-ext/torch_binding.{end}"));
+        let paths = [
+            &paths[..],
+            &binding[..],
+            &["torch-ext/relu/__init__.py".to_owned()],
+        ]
+        .concat();
+        let files: Vec<_> = paths
+            .iter()
+            .map(|path| (path.as_str(), read(path)))
+            .collect();
+        let mut files: Vec<_> = files.iter().map(|(path, text)| (*path, &**text)).collect();
+        if build_toml.contains("gelu_cuda.cu") {
+            files.push(("csrc/gelu_cuda.cu", &device));
+        }
+        let sample = Sample::new(build_toml, &files);
+        let kernel = sample.kernel();
+        let plan = plan(&kernel, &matrix(&kernel, table), table).expect("a plan");
+        build_nix(&plan, table).expect("build.nix")
+    };
+
+    let section = "src = [\"csrc/relu_cuda.cu\"";
+    let source = build_toml.replace(section, &format!("{section}, \"csrc/gelu_cuda.cu\""));
+    let device = "backend = \"cuda\"";
+    let capabilities = |list: &str| {
+        let list = format!("{device}\ncuda-capabilities = [{list}]");
+        text_of(&build_toml.replace(device, &list), table())
+    };
+    let toolchains = include_str!("../src/matrix/toolchains.toml");
+    let row =
+        "torch = \"2.16.0\", backend = \"cuda\", compute = \"13.2\", system = \"x86_64-linux\"";
+    let facts = "cxx = 20\ndefines = [\"USE_C10D_GLOO\"]\ncuda-defines = []\n";
+    let newer = toolchains.replacen(
+        "rows = [",
+        &format!("rows = [\n{{ {row}, profile = \"registry\", bundle = true }},"),
+        1,
+    );
+    let newer = toml::from_str(&format!("{newer}\n[torch.\"2.16\"]\n{facts}")).expect("a table");
+
+    let before = text_of(&build_toml, table());
+    for (what, before, after) in [
+        ("source", &before, &text_of(&source, table())),
+        (
+            "capability",
+            &capabilities("\"8.0\", \"9.0\""),
+            &capabilities("\"8.0\", \"9.0\", \"10.0\""),
+        ),
+        ("row", &before, &text_of(&build_toml, &newer)),
+    ] {
+        let lines = changed_lines(before, after);
+        assert!(
+            (1..=8).contains(&lines.len()),
+            "one more {what}:\n{}",
+            lines.concat()
+        );
+    }
+}

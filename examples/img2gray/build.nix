@@ -60,24 +60,32 @@ kernelBuilder.kernel {
   sections = [
     {
       name = "torch";
-      include = [ "csrc" ];
+      include = [
+        "csrc"
+      ];
       units = [
         {
           framework = true;
           kind = "c++";
           namespace = "linked";
-          sources = [ "torch-ext/torch_binding.cpp" ];
+          sources = [
+            "torch-ext/torch_binding.cpp"
+          ];
         }
       ];
     }
     {
       name = "img2gray";
       backend = "cuda";
-      include = [ "csrc" ];
+      include = [
+        "csrc"
+      ];
       units = [
         {
           kind = "device";
-          sources = [ "csrc/img2gray.cu" ];
+          sources = [
+            "csrc/img2gray.cu"
+          ];
         }
       ];
     }

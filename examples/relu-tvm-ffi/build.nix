@@ -25,7 +25,9 @@ kernelBuilder.kernel {
     kernel-depends = [ ];
     kernels-minver = "0.14.0";
     license = "Apache-2.0";
-    python-depends = [ "tvm-ffi" ];
+    python-depends = [
+      "tvm-ffi"
+    ];
     version = 1;
   };
   # Digests of the keys of build.toml that native code depends on, by backend.
@@ -61,34 +63,46 @@ kernelBuilder.kernel {
   sections = [
     {
       name = "tvm-ffi";
-      include = [ "csrc" ];
+      include = [
+        "csrc"
+      ];
       units = [
         {
           framework = true;
           kind = "c++";
-          sources = [ "tvm-ffi-ext/binding.cpp" ];
+          sources = [
+            "tvm-ffi-ext/binding.cpp"
+          ];
         }
       ];
     }
     {
       name = "relu_cpu";
       backend = "cpu";
-      include = [ "csrc" ];
+      include = [
+        "csrc"
+      ];
       units = [
         {
           kind = "c++";
-          sources = [ "csrc/relu_cpu.cpp" ];
+          sources = [
+            "csrc/relu_cpu.cpp"
+          ];
         }
       ];
     }
     {
       name = "relu_cuda";
       backend = "cuda";
-      include = [ "csrc" ];
+      include = [
+        "csrc"
+      ];
       units = [
         {
           kind = "device";
-          sources = [ "csrc/relu_cuda.cu" ];
+          sources = [
+            "csrc/relu_cuda.cu"
+          ];
         }
       ];
     }

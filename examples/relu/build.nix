@@ -62,13 +62,17 @@ kernelBuilder.kernel {
   sections = [
     {
       name = "torch";
-      include = [ "csrc" ];
+      include = [
+        "csrc"
+      ];
       units = [
         {
           framework = true;
           kind = "c++";
           namespace = "linked";
-          sources = [ "torch-ext/torch_binding.cpp" ];
+          sources = [
+            "torch-ext/torch_binding.cpp"
+          ];
         }
       ];
     }
@@ -83,18 +87,24 @@ kernelBuilder.kernel {
         {
           framework = true;
           kind = "c++";
-          sources = [ "csrc/relu_cpu.cpp" ];
+          sources = [
+            "csrc/relu_cpu.cpp"
+          ];
         }
       ];
     }
     {
       name = "relu_cuda";
       backend = "cuda";
-      include = [ "csrc" ];
+      include = [
+        "csrc"
+      ];
       units = [
         {
           kind = "device";
-          sources = [ "csrc/relu_cuda.cu" ];
+          sources = [
+            "csrc/relu_cuda.cu"
+          ];
         }
       ];
     }

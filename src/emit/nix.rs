@@ -48,12 +48,13 @@ fn literal(value: &Value) -> Result<String, Error> {
 fn push(value: &Value, text: &mut String) -> Result<(), Error> {
     match value.kind() {
         ValueKind::Seq => {
-            text.push_str("[ ");
+            text.push('[');
             for part in value.try_iter()? {
+                // A line of its own, which the formatter keeps: one more part is one more line.
+                text.push('\n');
                 push(&part, text)?;
-                text.push(' ');
             }
-            text.push(']');
+            text.push_str(" ]");
         }
         ValueKind::Map => {
             text.push_str("{ ");
@@ -145,7 +146,7 @@ mod tests {
     fn values_are_nix_literals() {
         assert_eq!(printed(true), "true");
         assert_eq!(printed(None::<bool>), "null");
-        assert_eq!(printed(["a", "b"]), "[ \"a\" \"b\" ]");
+        assert_eq!(printed(["a", "b"]), "[\n\"a\"\n\"b\" ]");
         assert_eq!(
             printed(std::collections::BTreeMap::from([("if", 1), ("type", -2)])),
             "{ \"if\" = 1; type = (-2); }"

@@ -58,6 +58,38 @@ fn nix_gets_the_plan_of_every_example_and_fixture() {
     }
 }
 
+/// build.nix holds a digest of the names of files that an `#include` may find, which both sides
+/// choose by their extensions (src/kernel/source.rs, nix/kernel/sources.nix).
+#[test]
+fn rust_and_nix_see_the_same_files() {
+    let section = "\n[kernel.gpu]\nbackend = \"cuda\"\ndepends = []\nsrc = [\"csrc/a.cu\"]\n";
+    let sample = Sample::new(&format!("{CUDA}{section}"), &[("csrc/a.cu", "")]);
+    let text = include_str!("../../src/kernel/source.rs");
+    let extensions: Vec<&str> = text
+        .split('"')
+        .filter(|word| (1..=5).contains(&word.len()) && word.chars().all(char::is_alphanumeric))
+        .chain(["none", "py", "txt", "md", "so", "o", "H", "c++", "hpp~"])
+        .collect();
+    assert!(
+        extensions.contains(&"cuh") && extensions.contains(&"hip"),
+        "{extensions:?}"
+    );
+    let root = sample.kernel().root;
+    for extension in extensions {
+        sample.write(&format!("csrc/deep/odd.{extension}"), "");
+        sample.write(&format!("csrc/deep/.hidden.{extension}"), "");
+        sample.write(&format!("csrc/deep/{extension}"), "");
+        let (plan, variant) = only(&sample);
+        let path = "variant: variant.library.drvPath";
+        let found = by_nix(&plan, &root, path);
+        let found = &found[&variant.variant];
+        assert!(
+            found.as_str().is_some_and(|path| path.ends_with(".drv")),
+            "{extension}"
+        );
+    }
+}
+
 /// Nix takes the first variant where it needs one, as `kernel-builder build` does.
 #[test]
 fn nix_and_rust_have_the_best_variant_first() {
