@@ -6,7 +6,7 @@
 {
   # From nix/default.nix `toolchain`.
   toolchain,
-  # One of `Driver` in src/plan/units.rs.
+  # One of `Driver` in src/plan/types.rs.
   driver,
   # Folders of the kernel that are searched for headers.
   include,

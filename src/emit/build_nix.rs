@@ -1,5 +1,5 @@
-//! build.nix: what is this kernel's of a plan. What follows from the release table alone is not repeated;
-//! nix/kernel/resolve.nix puts the two together again.
+//! build.nix: the part of a plan that is the kernel's own. build.nix does not repeat values that
+//! follow from the release table; nix/kernel/resolve.nix joins both parts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,14 +12,14 @@ use super::nix::render;
 use super::release_table::ReleaseTable;
 use crate::matrix::{Table, Variant};
 use crate::plan::{
-    ArchivePlan, Component, Driver, Listing, Plan, Python, UnitGroup, VariantPlan,
+    ArchivePlan, Component, Driver, Listing, Plan, PythonFiles, UnitGroup, VariantPlan,
     flags_for_fatbinary,
 };
 
-/// The build.nix of a plan: formatted, and parsed by rnix before anybody gets to see it.
+/// The text of build.nix for a plan, formatted, and checked by rnix.
 ///
 /// # Errors
-/// Only for defects of this program.
+/// `EmitError` only for defects of this program.
 pub fn build_nix(plan: &Plan, table: &Table) -> Result<String, EmitError> {
     render(
         "build.nix",
@@ -28,7 +28,7 @@ pub fn build_nix(plan: &Plan, table: &Table) -> Result<String, EmitError> {
     )
 }
 
-/// The parts of build.nix. Keys are those of its attributes; values that are empty are left out.
+/// The parts of build.nix. Field names are those of its attributes; empty values are left out.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct BuildFile<'a> {
@@ -36,7 +36,7 @@ struct BuildFile<'a> {
     framework: &'static str,
     manifest: &'a str,
     hub: &'a BTreeMap<&'static str, String>,
-    python: &'a Python,
+    python: &'a PythonFiles,
     metadata: Value,
     salts: BTreeMap<&'a str, &'a str>,
     listing: Option<&'a Listing>,
@@ -96,9 +96,10 @@ fn driver_name(driver: Driver) -> String {
     name.as_str().unwrap_or_default().to_owned()
 }
 
-/// A value that may differ between rows: itself if it does not, else `{ attribute = { value of the attribute = itself; }; }`
-/// with the first attribute of rows that tells its values apart. `None` if it is none for every row.
-fn factored(values: &[(&Selectors, Option<Value>)]) -> Option<Value> {
+/// A value that may differ between rows. If it does not differ, it is printed as it is. Otherwise
+/// it becomes `{ attribute = { value of the attribute = value; }; }`, with the first attribute of
+/// rows that tells the values apart. `None` if no row has a value.
+fn factor_by_row(values: &[(&Selectors, Option<Value>)]) -> Option<Value> {
     let (_, first) = values.first()?;
     if values.iter().all(|(_, value)| value == first) {
         return first.clone();
@@ -122,11 +123,11 @@ fn factored(values: &[(&Selectors, Option<Value>)]) -> Option<Value> {
 }
 
 /// A list, or `None` if it is empty.
-fn listed<T: Serialize>(values: &[T]) -> Option<Value> {
+fn list_or_none<T: Serialize>(values: &[T]) -> Option<Value> {
     (!values.is_empty()).then(|| json!(values))
 }
 
-/// Architectures by compute, as words; computes with the same ones share an entry.
+/// Architectures by compute, as words. Computes with equal lists share an entry.
 fn archs_by_compute<'a>(
     archs: impl Iterator<Item = (String, &'a [String])>,
 ) -> BTreeMap<String, String> {
@@ -138,8 +139,8 @@ fn archs_by_compute<'a>(
     for (compute, archs) in &archs {
         computes.entry(archs).or_default().push(compute);
     }
-    let joined = computes.into_iter();
-    joined
+    let entries = computes.into_iter();
+    entries
         .map(|(archs, computes)| (computes.join(" "), archs.to_owned()))
         .collect()
 }
@@ -153,7 +154,7 @@ impl<'a> BuildFile<'a> {
             let values: Vec<_> = variants()
                 .map(|(selectors, variant)| (selectors, value(variant)))
                 .collect();
-            factored(&values)
+            factor_by_row(&values)
         };
         let python_only: Vec<Selectors> = plan
             .noarch
@@ -224,7 +225,7 @@ impl<'a> BuildFile<'a> {
             archives: &plan.archives,
             archs,
             linked_archs: archs_by_compute(linked_archs),
-            defines: factor(&|own| listed(&own.defines)),
+            defines: factor(&|own| list_or_none(&own.defines)),
             standards: plan
                 .variants
                 .iter()
@@ -241,7 +242,7 @@ impl<'a> BuildFile<'a> {
                 true => bundled.map(|own| own.variant.as_str()).collect(),
                 false => Vec::new(),
             },
-            variants: declared(plan, &releases),
+            variants: row_digests(plan, &releases),
             python_variants: plan
                 .noarch
                 .iter()
@@ -252,7 +253,7 @@ impl<'a> BuildFile<'a> {
 }
 
 /// The digest of the row of each variant, by profile and the row's name.
-fn declared(plan: &Plan, releases: &ReleaseTable) -> BTreeMap<String, BTreeMap<String, String>> {
+fn row_digests(plan: &Plan, releases: &ReleaseTable) -> BTreeMap<String, BTreeMap<String, String>> {
     let mut declared: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     for variant in &plan.variants {
         if let Some(row) = releases.row(&variant.row) {
@@ -263,7 +264,8 @@ fn declared(plan: &Plan, releases: &ReleaseTable) -> BTreeMap<String, BTreeMap<S
     declared
 }
 
-/// The backend and the first part of the name of a variant that keeps torch's stable ABI; `None` for others.
+/// The backend and the first part of the name of a variant that keeps torch's stable ABI; `None`
+/// for other variants.
 fn stable_abi(variant: &VariantPlan) -> Option<(&str, &str)> {
     let row = &variant.row;
     let end = format!("-{}-{}", row.compute_name(), row.system);
@@ -284,13 +286,13 @@ fn metadata(all: &[(&Selectors, Value)]) -> Value {
             .iter()
             .map(|(selectors, metadata)| (*selectors, metadata.get(key).cloned()))
             .collect();
-        Some((key.clone(), factored(&values)?))
+        Some((key.clone(), factor_by_row(&values)?))
     };
     Value::Object(keys.into_iter().filter_map(field).collect())
 }
 
-/// Each file: the digest of the lines that include others, and the files of the kernel that they include. A string where
-/// no path has a blank, else a list.
+/// The entry of each file: the digest of its include lines, and the kernel's files that these lines
+/// include. The entry is a string if no path has a blank, or else a list.
 fn files(plan: &Plan) -> BTreeMap<&str, Value> {
     let mut files = BTreeMap::new();
     for search in &plan.searches {
@@ -301,21 +303,23 @@ fn files(plan: &Plan) -> BTreeMap<&str, Value> {
                 .chain(includes)
                 .map(String::as_str)
                 .collect();
-            files.entry(path.as_str()).or_insert_with(|| joined(&words));
+            files
+                .entry(path.as_str())
+                .or_insert_with(|| words_value(&words));
         }
     }
     files
 }
 
-/// Words as one string with blanks between them, or as a list where a word has a blank itself.
-fn joined(words: &[&str]) -> Value {
+/// Words as one string with blanks between them, or as a list if a word has a blank itself.
+fn words_value(words: &[&str]) -> Value {
     match words.iter().any(|word| word.contains(' ')) {
         true => json!(words),
         false => json!(words.join(" ")),
     }
 }
 
-/// Files that a section's search finds other includes of than [`files`] says.
+/// Files whose includes resolve otherwise in a section's search than [`files`] says.
 fn other_includes(plan: &Plan, include: &[String]) -> Map<String, Value> {
     let mut searches = plan.searches.iter();
     let own = searches.find(|search| search.include == include);
@@ -333,7 +337,7 @@ fn other_includes(plan: &Plan, include: &[String]) -> Map<String, Value> {
                 .chain(includes)
                 .map(String::as_str)
                 .collect();
-            others.insert(path.clone(), joined(&words));
+            others.insert(path.clone(), words_value(&words));
         }
     }
     others
@@ -369,18 +373,18 @@ fn sections(plan: &Plan, selectors: &[Selectors]) -> Vec<Attributes> {
     }
     let all = std::iter::once(binding).chain(sections.into_values());
     all.filter(|occurrences| !occurrences.is_empty())
-        .map(|occurrences| section(plan, &occurrences))
+        .map(|occurrences| section_attributes(plan, &occurrences))
         .collect()
 }
 
-fn section(plan: &Plan, occurrences: &[Occurrence<'_>]) -> Attributes {
+fn section_attributes(plan: &Plan, occurrences: &[Occurrence<'_>]) -> Attributes {
     let first = occurrences[0].component;
     let factor = |value: &dyn Fn(&Component) -> Option<Value>| {
         let values: Vec<_> = occurrences
             .iter()
             .map(|own| (own.selectors, value(own.component)))
             .collect();
-        factored(&values)
+        factor_by_row(&values)
     };
     let mut section = Attributes::new();
     let mut put = |key: &'static str, value: Option<Value>| {
@@ -400,7 +404,7 @@ fn section(plan: &Plan, occurrences: &[Occurrence<'_>]) -> Attributes {
     put("archs", own_archs(plan, occurrences));
     put("flags", own_flags(occurrences));
     put("fatbinary", fatbinary(occurrences));
-    let whole: BTreeSet<String> = occurrences.iter().filter_map(whole).collect();
+    let whole: BTreeSet<String> = occurrences.iter().filter_map(reason_for_whole).collect();
     let whole: Vec<&str> = whole.iter().map(String::as_str).collect();
     put("whole", (!whole.is_empty()).then(|| json!(whole.join(" "))));
     let yes = |is: bool| is.then_some(json!(true));
@@ -412,15 +416,19 @@ fn section(plan: &Plan, occurrences: &[Occurrence<'_>]) -> Attributes {
     let groups = |own: &Component| own.units.first().cloned();
     put(
         "headerLibraries",
-        factor(&|own| listed(&groups(own)?.header_families)),
+        factor(&|own| list_or_none(&groups(own)?.header_families)),
     );
     put(
         "headerArchives",
-        factor(&|own| listed(&groups(own)?.header_archives)),
+        factor(&|own| list_or_none(&groups(own)?.header_archives)),
     );
     put(
         "units",
-        factor(&|own| Some(json!(own.units.iter().map(group).collect::<Vec<_>>()))),
+        factor(&|own| {
+            Some(json!(
+                own.units.iter().map(group_attributes).collect::<Vec<_>>()
+            ))
+        }),
     );
     section
 }
@@ -430,7 +438,7 @@ fn is_cuda(component: &Component) -> bool {
     groups.any(|group| matches!(group.driver, Driver::Nvcc | Driver::Clang))
 }
 
-/// The architectures of a section by compute, if they are not those of the kernel.
+/// The architectures of a section by compute; `None` if they are those of the kernel.
 fn own_archs(plan: &Plan, occurrences: &[Occurrence<'_>]) -> Option<Value> {
     let backend = occurrences[0].component.backend?;
     let by_compute = |own: &Occurrence<'_>| {
@@ -466,9 +474,9 @@ fn own_flags(occurrences: &[Occurrence<'_>]) -> Option<Value> {
         let values: Vec<_> = occurrences
             .iter()
             .filter_map(|own| Some((own.selectors, own.component.own_flags.get(&driver)?)))
-            .map(|(selectors, flags)| (selectors, listed(flags)))
+            .map(|(selectors, flags)| (selectors, list_or_none(flags)))
             .collect();
-        Some((driver_name(driver), factored(&values)?))
+        Some((driver_name(driver), factor_by_row(&values)?))
     });
     let flags: Map<String, Value> = flags.collect();
     (!flags.is_empty()).then_some(Value::Object(flags))
@@ -482,16 +490,17 @@ fn fatbinary(occurrences: &[Occurrence<'_>]) -> Option<Value> {
             .iter()
             .filter_map(|(driver, flags)| {
                 let options = flags_for_fatbinary(*driver, flags)?;
-                Some((driver_name(*driver), listed(&options)?))
+                Some((driver_name(*driver), list_or_none(&options)?))
             })
     });
     let options: Map<String, Value> = options.collect();
     (!options.is_empty()).then_some(Value::Object(options))
 }
 
-/// Why units for several CUDA architectures are compiled in one piece: the name of the driver whose flags do not allow
-/// parts, or of the compute whose architectures do not. `None` if they are compiled in parts, or have one architecture.
-fn whole(own: &Occurrence<'_>) -> Option<String> {
+/// The reason why units for several CUDA architectures are compiled in one piece: the name of the
+/// driver whose flags do not allow parts, or of the compute whose architectures do not. `None` if
+/// the units are compiled in parts, or have one architecture.
+fn reason_for_whole(own: &Occurrence<'_>) -> Option<String> {
     let component = own.component;
     let is_whole = |group: &&UnitGroup| group.split.is_none();
     let mut groups = component.units.iter().filter(is_whole);
@@ -506,8 +515,8 @@ fn whole(own: &Occurrence<'_>) -> Option<String> {
     })
 }
 
-/// Units of a section that are compiled alike, less what follows from a row.
-fn group(group: &UnitGroup) -> Attributes {
+/// The attributes of units that are compiled alike, without those that follow from a row.
+fn group_attributes(group: &UnitGroup) -> Attributes {
     let mut attributes = Attributes::new();
     let mut put = |key: &'static str, value: Value| attributes.insert(key, value);
     put("kind", json!(group.kind));

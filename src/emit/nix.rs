@@ -1,5 +1,5 @@
-//! Nix text. A template's `{{ value }}` becomes a Nix literal of that value, whatever it holds: there is no other way to
-//! print into a Nix template.
+//! Nix text from templates. A template's `{{ value }}` becomes a Nix literal of that value,
+//! whatever it holds. A Nix template cannot print a value in any other way.
 
 use minijinja::value::{Serde, Value, ValueKind};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior};
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::EmitError;
 
-/// The text of a template, formatted, and parsed by rnix before anybody gets to see it.
+/// The text of a template, formatted, and checked by rnix.
 pub(super) fn render(
     target: &'static str,
     template: &str,
@@ -26,7 +26,7 @@ pub(super) fn render(
     }
 }
 
-/// NB: escaping is fixed when a template is added, so everything is set before that.
+/// NB: minijinja fixes escaping when a template is added, so everything is set before that.
 fn environment() -> Environment<'static> {
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -37,7 +37,7 @@ fn environment() -> Environment<'static> {
     environment
 }
 
-/// A value as a Nix expression: a literal, a list or an attribute set of such.
+/// A value as a Nix expression: a literal, or a list or an attribute set of expressions.
 fn literal(value: &Value) -> Result<String, Error> {
     let mut text = String::new();
     push(value, &mut text)?;
@@ -50,7 +50,8 @@ fn push(value: &Value, text: &mut String) -> Result<(), Error> {
         ValueKind::Seq => {
             text.push('[');
             for part in value.try_iter()? {
-                // A line of its own, which the formatter keeps: one more part is one more line.
+                // Each part has its own line, which the formatter keeps: one more part is one more
+                // line.
                 text.push('\n');
                 push(&part, text)?;
             }
@@ -73,13 +74,13 @@ fn push(value: &Value, text: &mut String) -> Result<(), Error> {
     Ok(())
 }
 
-/// A value without parts.
+/// A value without parts, as a Nix literal.
 fn scalar(value: &Value) -> Result<String, Error> {
     Ok(match value.kind() {
         ValueKind::String => string(value.as_str().unwrap_or_default()),
         ValueKind::Bool => value.is_true().to_string(),
         ValueKind::None => "null".to_owned(),
-        // Parentheses: in a list, a minus would be an operator.
+        // NB: a negative number has parentheses, since a minus in a list is an operator.
         ValueKind::Number if value.is_integer() => match value.to_string() {
             negative if negative.starts_with('-') => format!("({negative})"),
             number => number,
@@ -93,7 +94,7 @@ fn scalar(value: &Value) -> Result<String, Error> {
     })
 }
 
-/// The name of an attribute: bare where Nix reads it as a name, else quoted.
+/// The name of an attribute: bare if Nix reads it as a name, or else quoted.
 fn attribute(name: &str) -> String {
     const KEYWORDS: [&str; 9] = [
         "assert", "else", "if", "in", "inherit", "let", "or", "rec", "then",
@@ -108,7 +109,8 @@ fn attribute(name: &str) -> String {
     if bare { name.to_owned() } else { string(name) }
 }
 
-/// A string literal. What is special in one: `"`, `\`, and `$` before `{`; a carriage return would be lost.
+/// A string literal. Special characters are `"`, `\`, and `$` before `{`; a carriage return would
+/// be lost.
 pub fn string(content: &str) -> String {
     const SPECIAL: [char; 6] = ['"', '\\', '\n', '\r', '\t', '$'];
     let mut text = String::with_capacity(content.len() + 2);

@@ -1,5 +1,5 @@
-//! nix/release-table.json: the release table with everything that follows from it, so that Nix reads names and flags and
-//! derives none. nix/release-table.nix reads it.
+//! nix/release-table.json: the release table with all values that follow from it, so that Nix reads
+//! names and flags and derives none. nix/release-table.nix reads it.
 
 use std::collections::BTreeMap;
 
@@ -20,22 +20,22 @@ pub const PATH: &str = "nix/release-table.json";
 pub struct ReleaseTable {
     #[serde(rename = "@generated")]
     generated: &'static str,
-    /// The best first.
+    /// Backends, the best first.
     backends: Vec<&'static str>,
-    /// By driver and architecture.
+    /// Flags by driver and architecture.
     architectures: BTreeMap<Driver, BTreeMap<String, ArchFlags>>,
-    /// By name ([`Row::compilers`]).
+    /// Compilers by name ([`Row::compilers`]).
     pub compilers: BTreeMap<String, Compilers>,
-    /// The best first.
+    /// Rows, the best first.
     pub rows: Vec<ReleaseRow>,
 }
 
-/// What rows share that differ only in the release of their framework.
+/// The properties that rows share if they differ only in the release of their framework.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub struct Compilers {
     backend: &'static str,
-    /// e.g. `cu130`, `cpu`.
+    /// Name of the compute, e.g. `cu130`, `cpu`.
     compute: String,
     /// Version of the compute toolkit; `None` for backends without one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,11 +55,11 @@ pub struct Compilers {
     toolchain: Toolchain,
 }
 
-/// One row.
+/// One row of the release table, as Nix reads it.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReleaseRow {
-    /// The variant of a kernel with the C++ ABI of this row.
+    /// The name of the variant of a kernel for this row, with the C++ ABI of the row.
     pub name: String,
     pub profile: String,
     /// A key of [`ReleaseTable::compilers`].
@@ -74,7 +74,8 @@ pub struct ReleaseRow {
     /// C++ standard of units with headers of the framework.
     standard: u32,
     toolchain: FrameworkToolchain,
-    /// Digest of the row with its compilers: build.nix holds it, so that Nix notices a row that means something else.
+    /// Digest of the row with its compilers. build.nix holds it, so that Nix notices a row whose
+    /// meaning has changed.
     pub digest: String,
 }
 
@@ -103,7 +104,7 @@ impl ReleaseTable {
         }
     }
 
-    /// The row that a row of the release table became.
+    /// The entry of a row of the release table.
     pub fn row(&self, row: &Row) -> Option<&ReleaseRow> {
         let (name, profile) = (Variant::from_row(row).name, row.profile.to_string());
         let mut rows = self.rows.iter();
@@ -112,7 +113,7 @@ impl ReleaseTable {
 
     /// The file's text.
     pub fn text(&self) -> String {
-        // Maps with keys that are strings always are JSON.
+        // NB: maps whose keys are strings can always be printed as JSON.
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         text

@@ -1,4 +1,5 @@
-//! Device code: which GPU architectures a section is compiled for. Not how; those are flags.
+//! Device code: the GPU architectures that a section is compiled for. Their flags are made in
+//! flags.rs.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -24,8 +25,9 @@ impl fmt::Display for DeviceArch {
     }
 }
 
-/// The architectures that a section is compiled for with the toolkit of a row: those that it asks for and the toolkit
-/// knows, or the toolkit's usual ones. Adds a note of those left out; the matrix leaves out toolkits that know none.
+/// The architectures that a section is compiled for with the toolkit of a row. They are those that
+/// the section asks for and the toolkit knows, or else the toolkit's usual ones. Adds a note that
+/// names the architectures left out. The matrix leaves out toolkits that know none of them.
 pub(super) fn archs(
     section: &Section,
     row: &Row,
@@ -39,12 +41,12 @@ pub(super) fn archs(
         SectionBackend::Cuda { targets, .. } => {
             let facts = table.cuda(toolkit);
             let facts = facts.map(|facts| (cuda(&facts.known), cuda(&facts.default)));
-            ("CUDA", asked(targets, toolkit, cuda), facts)
+            ("CUDA", asked_archs(targets, toolkit, cuda), facts)
         }
         SectionBackend::Rocm { targets, .. } => {
             let facts = table.rocm(toolkit);
             let facts = facts.map(|facts| (rocm(&facts.known), rocm(&facts.default)));
-            ("ROCm", asked(targets, toolkit, rocm), facts)
+            ("ROCm", asked_archs(targets, toolkit, rocm), facts)
         }
         SectionBackend::Cpu | SectionBackend::Metal | SectionBackend::Xpu { .. } => {
             return Vec::new();
@@ -63,9 +65,11 @@ pub(super) fn archs(
             }
         })
         .collect();
-    let (kept, dropped): (Vec<_>, Vec<_>) = all
-        .into_iter()
-        .partition(|arch| known.iter().any(|known| known.base() == arch.base()));
+    let (kept, dropped): (Vec<_>, Vec<_>) = all.into_iter().partition(|arch| {
+        known
+            .iter()
+            .any(|known| known.without_ptx() == arch.without_ptx())
+    });
     if !dropped.is_empty() {
         let dropped: Vec<String> = dropped.iter().map(ToString::to_string).collect();
         notes.push(format!(
@@ -77,8 +81,9 @@ pub(super) fn archs(
     kept
 }
 
-/// The architectures of each target that a toolkit compiles for; empty for the usual ones.
-fn asked<Arch>(
+/// The architectures that a section asks for and a toolkit compiles for; empty if the usual ones
+/// are wanted.
+fn asked_archs<Arch>(
     targets: &[Target<Arch>],
     toolkit: &Version,
     archs: impl Fn(&[Arch]) -> Vec<DeviceArch>,
@@ -87,9 +92,9 @@ fn asked<Arch>(
     active.map(|target| archs(&target.archs)).collect()
 }
 
-/// The CUDA architectures that a library of some components holds device code for, and whether flags of build.toml ask for
-/// more of them.
-pub(super) fn linked(components: &[Component]) -> (Vec<String>, bool) {
+/// The CUDA architectures that a library of some components holds device code for, and whether
+/// flags of build.toml ask for more.
+pub(super) fn linked_archs(components: &[Component]) -> (Vec<String>, bool) {
     let mut archs: BTreeSet<DeviceArch> = BTreeSet::new();
     let mut more = false;
     for component in components {
@@ -104,7 +109,7 @@ pub(super) fn linked(components: &[Component]) -> (Vec<String>, bool) {
 }
 
 /// Whether flags name architectures.
-pub(super) fn name_archs(flags: &[String]) -> bool {
+pub(super) fn flags_name_archs(flags: &[String]) -> bool {
     let named = |flag: &String| flag.contains("sm_") || flag.contains("compute_");
     flags.iter().any(named)
 }
@@ -119,7 +124,7 @@ pub(super) fn rocm(list: &[RocmArch]) -> Vec<DeviceArch> {
 
 impl DeviceArch {
     /// The architecture without a wish for PTX, which every toolkit can grant.
-    fn base(self) -> Self {
+    fn without_ptx(self) -> Self {
         match self {
             DeviceArch::Cuda(capability) => DeviceArch::Cuda(Capability {
                 ptx: false,

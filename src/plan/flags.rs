@@ -1,5 +1,6 @@
-//! Compiler flags per driver: those that a Release build of the reference's generated CMake project passes, in its
-//! order. The folders of the toolchain are not among them; only Nix knows where those lie.
+//! Compiler flags per driver: the flags that a Release build of the reference's generated CMake
+//! project passes, in its order. Only Nix knows where toolchains lie, so flags for their folders
+//! are added there.
 
 use serde::Serialize;
 
@@ -10,7 +11,7 @@ use crate::matrix::table::PYTHON_DEFINE;
 use crate::matrix::{CxxAbi, Row, Table};
 use crate::version::Version;
 
-/// What torch's own CMake files tell nvcc, mostly about warnings of its headers.
+/// The flags that torch's own CMake files pass to nvcc, mostly about warnings in torch's headers.
 const NVCC_TORCH: [&str; 5] = [
     "-DONNX_NAMESPACE=onnx_c2",
     "-Xcudafe",
@@ -24,10 +25,10 @@ const NVCC_TORCH: [&str; 5] = [
 /// The C++ standard that tvm-ffi's headers need (its CMake target asks for it).
 const TVM_FFI_CXX: u32 = 17;
 
-/// What headers ask of the files that include them.
+/// The demands of headers on the files that include them.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 pub struct HeaderDemands {
-    /// C++ standard: 17, 20.
+    /// C++ standard, such as 17 or 20.
     pub standard: u32,
     /// Flags that define macros, sorted.
     pub defines: Vec<String>,
@@ -54,9 +55,9 @@ impl HeaderDemands {
         }
     }
 
-    /// The demands on units that include no header of a framework, so that an object serves every
-    /// release of it: no macros, and the oldest C++ standard among rows with the same compilers,
-    /// which the author's code has to make do with anyway.
+    /// The demands on units that include no header of a framework: no macros, and the oldest C++
+    /// standard among rows with the same compilers. The author's code has to compile with that
+    /// standard anyway, and an object serves every release of the framework.
     pub fn without_framework<'a>(
         row: &Row,
         rows: impl IntoIterator<Item = &'a Row>,
@@ -72,22 +73,23 @@ impl HeaderDemands {
     }
 }
 
-/// Flags that a driver gets for every unit of a row, less what headers demand, architectures, and
-/// what build.toml asks for.
+/// The flags that a driver gets for every unit of a row. Demands of headers, architectures and
+/// flags of build.toml come on top.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 pub struct DriverFlags {
     pub driver: Driver,
     pub flags: Vec<String>,
-    /// The flag of the C++ standard, less its number; `None` where the language has none of it.
+    /// The flag of the C++ standard, without its number; `None` if the language has no C++
+    /// standard.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standard: Option<&'static str>,
 }
 
 impl DriverFlags {
-    /// All flags of a unit, those of headers first, so that what build.toml says prevails.
+    /// All flags of a unit. Demands of headers come first, so that flags of build.toml prevail.
     pub fn unit(&self, demands: &HeaderDemands, defines: &[String], own: &[String]) -> Vec<String> {
         let mut flags = Vec::new();
-        // Shaders include neither a framework nor C++.
+        // Shaders include no header of a framework, and are not C++.
         if self.driver != Driver::Metal {
             flags.extend_from_slice(&demands.defines);
             let standard = self.standard.iter();
@@ -100,7 +102,8 @@ impl DriverFlags {
     }
 }
 
-/// What clang is told beside that. Its releases know the CUDA toolkits before them, and take a newer one for the last of these.
+/// The flags that clang gets in addition. A release of clang knows the CUDA toolkits that are older
+/// than it, and treats a newer one like the last that it knows.
 const CLANG: [&str; 5] = [
     "-O3",
     "-DNDEBUG",
@@ -109,8 +112,8 @@ const CLANG: [&str; 5] = [
     "-Wno-unknown-warning-option",
 ];
 
-/// What torch's own CMake files tell every file of an extension for ROCm, less those that hide operators of half types:
-/// CUDA files see theirs, too.
+/// The macros that torch's own CMake files define for every file of an extension for ROCm. Macros
+/// that hide operators of half types are not among them: CUDA files see these operators, too.
 const HIP_DEFINES: [&str; 4] = [
     "CUDA_HAS_FP16=1",
     "HIPBLAS_V2",
@@ -118,9 +121,9 @@ const HIP_DEFINES: [&str; 4] = [
     "__HIP_PLATFORM_AMD__=1",
 ];
 
-/// What makes C++ SYCL, and keeps icpx to the arithmetic of the other compilers.
-/// NB: code for Intel's GPUs is made when it is first run (spir64). To make it ahead of time, icpx needs Intel's ocloc,
-/// which no pins have.
+/// The flags that make C++ SYCL, and keep icpx to the arithmetic of the other compilers.
+/// NB: code for Intel's GPUs is compiled when it is first run (spir64). icpx needs Intel's ocloc to
+/// compile it ahead of time, which no pins have.
 pub const SYCL: [&str; 8] = [
     "-fsycl",
     "-fhonor-nans",
@@ -197,16 +200,16 @@ fn clang_for(row: &Row) -> Vec<String> {
     let mut flags: Vec<String> = nvcc_version(row).collect();
     let family = row.toolchain.clang.as_deref();
     if family.is_some_and(clang::knows_grid_constants) {
-        // NB: CUTLASS takes clang for one that does not know them. Its kernels for sm_90 then read
-        // copies of descriptors, which fails when they run.
+        // NB: CUTLASS assumes that clang does not know grid constants. Its kernels for sm_90 then
+        // read copies of descriptors, which fails when they run.
         flags.push("-DCUTLASS_GRID_CONSTANT=__grid_constant__".to_owned());
     }
     flags.push("--no-cuda-include-ptx=all".to_owned());
     flags
 }
 
-/// The macros that hold nvcc's version, which is the toolkit's: authors, and CUTLASS, ask them what
-/// the toolkit can do.
+/// The macros that hold nvcc's version, which is the toolkit's. Authors and CUTLASS read them to
+/// learn the abilities of the toolkit.
 fn nvcc_version(row: &Row) -> impl Iterator<Item = String> {
     let versions = row.compute.iter().map(Version::major_minor);
     versions.flat_map(|(major, minor)| {
@@ -226,17 +229,17 @@ pub fn architectures(driver: Driver, archs: &[DeviceArch]) -> Vec<String> {
     of_one.collect()
 }
 
-/// How a driver is told to compile for an architecture.
+/// The flags that tell a driver to compile for an architecture.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 pub struct ArchFlags {
-    /// The architecture as compilers name it: `90a`, `gfx942`.
+    /// The architecture's name in compilers: `90a`, `gfx942`.
     pub sm: String,
     /// Flags that ask for machine code.
     pub flags: Vec<String>,
-    /// Flags that ask for PTX beside it; empty where none is wanted.
+    /// Flags that ask for PTX in addition; empty if no PTX is wanted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ptx: Vec<String>,
-    /// Its number in `__CUDA_ARCH_LIST__`; `None` for ROCm.
+    /// The architecture's number in `__CUDA_ARCH_LIST__`; `None` for ROCm.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number: Option<u32>,
 }
@@ -280,7 +283,7 @@ pub const METALLIB: [&str; 2] = [
     "-DEMBEDDED_METALLIB_NAMESPACE=kernel_builder_metallib",
 ];
 
-/// The flags of a link, before the objects.
+/// The flags of a link that stand before the objects.
 pub fn link(row: &Row) -> Vec<String> {
     let mut flags = ["-O3", "-DNDEBUG"].map(str::to_owned).to_vec();
     let more: &[&str] = match (Driver::for_link(row), row.backend) {
@@ -309,7 +312,7 @@ pub fn link(row: &Row) -> Vec<String> {
     flags
 }
 
-/// The oldest macOS that a library loads on: the client wants 26 for metal.
+/// The oldest macOS that a library loads on. The client wants 26 for metal.
 fn oldest_macos(row: &Row) -> String {
     let oldest = if row.backend == Backend::Metal {
         "26.0"
@@ -320,8 +323,8 @@ fn oldest_macos(row: &Row) -> String {
 }
 
 /// The macros that every C++ file of a row gets.
-/// NB: those without headers of torch, too. A library is of one C++ ABI, or the binding does not
-/// find functions of its own that take a std::string.
+/// NB: files without headers of torch get them, too. All files of a library must have the same C++
+/// ABI, or the binding does not find functions of the library that take a std::string.
 fn cxx_defines(row: &Row) -> Vec<String> {
     let mut flags = row_defines(row);
     let define = row.cxx_abi().and_then(CxxAbi::define);
@@ -352,8 +355,8 @@ fn row_defines(row: &Row) -> Vec<String> {
     names.into_iter().map(|name| format!("-D{name}")).collect()
 }
 
-/// The macros that every file of a variant gets: the oldest torch whose stable ABI it keeps, major in
-/// the highest byte, minor in the next.
+/// The macros that every file of a variant gets: the oldest torch whose stable ABI the variant
+/// keeps. The major version is in the highest byte, the minor in the next.
 pub fn stable_abi_defines(stable_abi: Option<&Version>) -> Vec<String> {
     let define = |abi: &Version| {
         let (major, minor) = abi.major_minor();

@@ -3,29 +3,19 @@
 use std::collections::BTreeSet;
 
 use camino::Utf8Path;
-use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::Listing;
 use crate::hex;
 use crate::kernel::{Language, source};
 use crate::scan::headers::below;
 use crate::scan::{ScanError, Search};
 
-/// The names of files that compilers may come across when they look for headers. Another one among them may be found
-/// before those that build.nix lists, although no include has changed.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Listing {
-    /// Folders, sorted; none is below another.
-    pub folders: Vec<String>,
-    /// sha256 (hex) of the names. `listing` of nix/kernel/sources.nix computes the same.
-    pub digest: String,
-}
-
 impl Listing {
-    /// Of the folders that some searches look in.
+    /// The listing of the folders that some searches look in.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// `ScanError` if the file system fails.
     pub fn of_searches(root: &Utf8Path, searches: &[Search]) -> Result<Self, ScanError> {
         let all: BTreeSet<&Utf8Path> = searches
             .iter()
@@ -73,7 +63,8 @@ impl Listing {
     }
 }
 
-/// Whether a file has the name of a header or of a source, or one without an extension, as those of C++ have.
+/// Whether a compiler may include a file: one with the extension of a header or of a source, or
+/// without any, like headers of C++.
 fn may_be_included(path: &Utf8Path) -> bool {
     let name = path.file_name().unwrap_or_default();
     !name.contains('.') || source::is_header(path) || Language::of_file(path).is_some()

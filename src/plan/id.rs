@@ -1,5 +1,6 @@
-//! The identity of a build: a hash of its content, so that the same sources have the same name wherever they are built
-//! and two builds in one process do not meet. nix/kernel/sources.nix computes the same from the same files.
+//! The identity of a build: a hash of its content. The same sources have the same name wherever
+//! they are built, and two builds in one process do not collide. nix/kernel/sources.nix computes
+//! the same hash from the same files.
 
 use std::collections::BTreeSet;
 
@@ -8,29 +9,16 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use walkdir::WalkDir;
 
-use super::Python;
-use super::units::Component;
+use super::{Component, Identity, PythonFiles};
 use crate::hex;
 use crate::kernel::{Backend, Dependency, HeaderArchive, Kernel, SectionBackend, Target};
 
-/// What the id `<prefix>_<hash of salt and files>` is made of, less the Python files, which are looked up when it is
-/// computed.
-#[derive(Clone, Debug, Serialize)]
-pub struct Identity {
-    /// `_<python name>_<backend>`
-    pub prefix: String,
-    /// Hash of what build.toml says of the native code of this backend.
-    pub salt: String,
-    /// Sources and headers, sorted.
-    pub files: Vec<String>,
-}
-
-impl Python {
-    /// The files of the package, in order, as paths from the kernel's folder. `sources.find` of nix/kernel/sources.nix
-    /// finds the same.
+impl PythonFiles {
+    /// The files of the package, in order, as paths from the kernel's folder. `sources.find` of
+    /// nix/kernel/sources.nix finds the same files.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// `std::io::Error` if the file system fails.
     pub fn files(&self, root: &Utf8Path) -> std::io::Result<Vec<String>> {
         let mut files = Vec::new();
         let walk = WalkDir::new(root.join(&self.dir)).sort_by_file_name();
@@ -58,7 +46,8 @@ impl Python {
     }
 }
 
-/// What of build.toml goes into the salt. NB: a change of these fields changes every kernel's ids.
+/// The settings of build.toml that go into the salt. NB: a change of these fields changes every
+/// kernel's ids.
 #[derive(Serialize)]
 struct Salt<'a> {
     include: Vec<&'a str>,
@@ -93,8 +82,9 @@ pub(super) fn identity(kernel: &Kernel, backend: Backend, components: &[Componen
     }
 }
 
-/// An archive of headers counts with its content and its folders.
-fn in_salt(kernel: &Kernel, dependency: &Dependency) -> String {
+/// A dependency as it goes into the salt. The salt of an archive of headers has its content and its
+/// folders.
+fn dependency_salt(kernel: &Kernel, dependency: &Dependency) -> String {
     match kernel.header_archives.get(dependency.as_str()) {
         Some(HeaderArchive { archive, include }) => {
             format!("{dependency} {} {}", archive.sha256, include.join(" "))
@@ -103,7 +93,8 @@ fn in_salt(kernel: &Kernel, dependency: &Dependency) -> String {
     }
 }
 
-/// A variant without native code has the same salt whatever build.toml says of that of others.
+/// The salt of a backend's variants. A variant without native code has the same salt whatever
+/// build.toml says of native code.
 fn salt(kernel: &Kernel, backend: Backend, native: bool) -> String {
     let (include, cxx_flags) = match native {
         true => (kernel.framework.include(), kernel.framework.cxx_flags()),
@@ -120,9 +111,9 @@ fn salt(kernel: &Kernel, backend: Backend, native: bool) -> String {
             .map(|section| {
                 let (capabilities, flags) = match &section.backend {
                     SectionBackend::Cpu | SectionBackend::Metal => (Vec::new(), &[][..]),
-                    SectionBackend::Rocm { targets, flags } => (archs(targets), &flags[..]),
+                    SectionBackend::Rocm { targets, flags } => (arch_names(targets), &flags[..]),
                     SectionBackend::Xpu { flags } => (Vec::new(), &flags[..]),
-                    SectionBackend::Cuda { targets, flags } => (archs(targets), &flags[..]),
+                    SectionBackend::Cuda { targets, flags } => (arch_names(targets), &flags[..]),
                 };
                 SectionSalt {
                     name: &section.name,
@@ -131,7 +122,7 @@ fn salt(kernel: &Kernel, backend: Backend, native: bool) -> String {
                     depends: section
                         .depends
                         .iter()
-                        .map(|dependency| in_salt(kernel, dependency))
+                        .map(|dependency| dependency_salt(kernel, dependency))
                         .collect(),
                     capabilities,
                     flags,
@@ -143,8 +134,8 @@ fn salt(kernel: &Kernel, backend: Backend, native: bool) -> String {
     hex(&Sha256::digest(text))[..16].to_owned()
 }
 
-/// The GPUs that build.toml names for a section.
-fn archs<Arch: ToString>(targets: &[Target<Arch>]) -> Vec<String> {
+/// The GPU architectures that build.toml names for a section.
+fn arch_names<Arch: ToString>(targets: &[Target<Arch>]) -> Vec<String> {
     let archs = targets.iter().flat_map(|target| &target.archs);
     archs.map(ToString::to_string).collect()
 }

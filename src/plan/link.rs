@@ -1,35 +1,11 @@
-//! The link of a variant: its driver, flags and libraries. Not where the libraries lie; only Nix knows.
-
-use std::collections::BTreeMap;
+//! The link of a variant: its driver, flags and libraries. Only Nix knows in which folders the
+//! libraries lie.
 
 use serde::Serialize;
 
-use super::{Component, Driver, device, flags};
+use super::{Component, Driver, Link, device, flags};
 use crate::kernel::Backend;
 use crate::matrix::{Row, Table};
-
-/// The link of a variant.
-#[derive(Clone, Debug, Serialize)]
-pub struct Link {
-    pub driver: Driver,
-    /// File name extension of the library; its stem is the build's id.
-    pub extension: &'static str,
-    /// Flags before the objects.
-    pub flags: Vec<String>,
-    /// Flags after the objects.
-    pub libraries: Vec<String>,
-    /// CUDA architectures that the library must hold device code for; none if none of its units has any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub archs: Vec<String>,
-    /// Whether flags of build.toml ask for architectures beyond these.
-    #[serde(rename = "moreArchs", skip_serializing_if = "std::ops::Not::not")]
-    pub more_archs: bool,
-    /// Whether the library may call an OpenMP runtime.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub openmp: bool,
-    /// Newest allowed version of each symbol family.
-    pub policy: BTreeMap<String, String>,
-}
 
 /// The part of a link that all kernels of a row share.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
@@ -47,9 +23,11 @@ pub struct RowLink {
 const OPENMP: [&str; 2] = ["GOMP", "OMP"];
 
 impl RowLink {
-    /// The link of a row. The libraries of torch are those that its CMake targets put on the link line,
-    /// less libtorch itself: of a wheel with CUDA it needs libtorch_cuda, which a CPU kernel must not.
-    /// A kernel without torch holds its own CUDA runtime, as CMake links it: no other library of the
+    /// The link of a row. It has the libraries of torch that torch's CMake targets put on the link
+    /// line, but not libtorch itself: in a wheel with CUDA, libtorch needs libtorch_cuda, which a
+    /// CPU kernel must not need.
+    ///
+    /// A kernel without torch holds its own CUDA runtime, as with CMake: no other library of the
     /// process is sure to bring one.
     pub fn new(row: &Row) -> Self {
         let darwin = row.system.ends_with("-darwin");
@@ -66,7 +44,8 @@ impl RowLink {
             // libsycl comes with the driver's -fsycl.
             (true, Backend::Xpu) => (&["c10", "torch_cpu", "c10_xpu", "torch_xpu"][..], ""),
             (true, _) => (&["c10", "torch_cpu"][..], ""),
-            // NVIDIA's wheels of CUDA 12 have the shared runtime alone, which torch or JAX for CUDA 12 brings.
+            // NVIDIA's wheels of CUDA 12 have only the shared runtime, which torch or JAX for CUDA
+            // 12 brings.
             (false, Backend::Cuda) if row.toolchain.clang.is_some() => (&["tvm_ffi"][..], "cudart"),
             (false, Backend::Cuda) => (&["tvm_ffi"][..], "cudart_static"),
             (false, Backend::Rocm) => (&["tvm_ffi"][..], "amdhip64"),
@@ -74,7 +53,8 @@ impl RowLink {
         };
         let mut libraries: Vec<String> = framework.iter().map(|name| format!("-l{name}")).collect();
         if torch && !darwin {
-            // NB: stubs stand for torch's libraries, so that the linker cannot see which of them are needed.
+            // NB: stubs stand for torch's libraries, so the linker cannot see which of them are
+            // needed.
             libraries.insert(0, "-Wl,--no-as-needed".to_owned());
             libraries.push("-Wl,--as-needed".to_owned());
         }
@@ -102,7 +82,7 @@ pub(super) fn link(row: &Row, table: &Table, components: &[Component]) -> Link {
         flags,
         libraries,
     } = RowLink::new(row);
-    let (archs, more_archs) = device::linked(components);
+    let (archs, more_archs) = device::linked_archs(components);
     let openmp = components.iter().any(|component| component.openmp);
     let mut policy = table.policy(row).cloned().unwrap_or_default();
     policy.retain(|family, _| openmp || !OPENMP.contains(&family.as_str()));

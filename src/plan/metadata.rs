@@ -1,66 +1,11 @@
-//! The fixed part of metadata.json, which the client reads before it loads a kernel. The build adds id, provenance and digest.
+//! The fixed part of metadata.json, which the client reads before it loads a kernel. The build adds
+//! the id, the provenance and the digest.
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
-
-use super::device::{self, DeviceArch};
-use super::units::Component;
+use super::{BackendMetadata, Component, DeviceArch, HeaderDepend, KernelDepend, Metadata, device};
 use crate::kernel::{Backend, Framework, Kernel};
 use crate::manifest::v5::KernelPin;
-
-/// Keys as the client spells them.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct Metadata {
-    pub name: String,
-    pub version: u64,
-    pub license: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub upstream: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub source: Option<String>,
-    /// Keys of the client's table of Python dependencies.
-    pub python_depends: Vec<String>,
-    pub kernel_depends: Vec<KernelDepend>,
-    /// Libraries of headers that it was compiled against; the client does not look at them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub header_depends: Vec<HeaderDepend>,
-    /// The oldest client that can load it.
-    pub kernels_minver: &'static str,
-    pub backend: BackendMetadata,
-}
-
-/// Exactly one of version and revision.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct KernelDepend {
-    pub repo_id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub version: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub revision: Option<String>,
-}
-
-/// A library of headers, under the name that `depends` of build.toml has.
-#[derive(Clone, Debug, Serialize, PartialEq, Eq, PartialOrd, Ord)]
-pub struct HeaderDepend {
-    pub name: String,
-    /// The release of a library that the program knows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-    /// The archive's hash (hexadecimal), if build.toml describes it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sha256: Option<String>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub struct BackendMetadata {
-    pub r#type: &'static str,
-    /// GPU architectures, in order of their number.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub archs: Vec<String>,
-}
 
 pub(super) fn metadata(
     kernel: &Kernel,
@@ -105,7 +50,7 @@ pub(super) fn metadata(
     }
 }
 
-/// What build.toml lists, and the package that _ops.py imports to load a library.
+/// The packages that build.toml lists, and the package that _ops.py imports to load a library.
 fn python_depends(kernel: &Kernel, backend: Backend) -> Vec<String> {
     let listed = kernel.python_depends.on(backend);
     let mut names: Vec<String> = listed
@@ -119,7 +64,8 @@ fn python_depends(kernel: &Kernel, backend: Backend) -> Vec<String> {
     names
 }
 
-/// Architectures of the compiled device code, or those that build.toml gives Python that compiles at run time.
+/// Architectures of the compiled device code, or those that build.toml names for Python that
+/// compiles at run time.
 fn archs(kernel: &Kernel, backend: Backend, components: &[Component]) -> Vec<String> {
     let mut archs: Vec<DeviceArch> = components
         .iter()

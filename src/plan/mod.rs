@@ -1,132 +1,39 @@
-//! The plan: everything that Nix needs to know to build the variants of a kernel, and nothing that it would have to
-//! decide. Its serialised form is what build.nix holds (nix/kernel/ reads these names).
+//! The plan: everything that Nix needs to know to build the variants of a kernel, so that Nix
+//! decides nothing. types.rs defines it; [`plan`] makes one of a kernel and its matrix, with a file
+//! for each part of it.
 
 mod device;
 pub mod flags;
 mod headers;
-pub mod id;
+mod id;
 mod link;
 mod metadata;
 mod split;
+mod types;
 mod units;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
-
 use crate::kernel::{Framework, HeaderArchive, Kernel};
 use crate::matrix::{
-    Compilation, Matrix, Row, Table, Toolchain, Variant, VariantKind, header_libraries,
-    other_releases,
+    Compilation, Matrix, Table, Variant, VariantKind, header_libraries, other_releases,
 };
 use crate::problem::Problems;
 use crate::scan::{Operators, ScanError, Search, operators, search};
 
 pub use self::device::DeviceArch;
 use self::flags::HeaderDemands;
-pub use self::headers::Listing;
-pub use self::link::{Link, RowLink};
-use self::metadata::HeaderDepend;
-pub use self::metadata::Metadata;
-pub use self::split::{Split, flags_for_fatbinary};
-pub use self::units::{Component, Driver, SourceKind, UnitGroup};
-
-/// A kernel, resolved.
-#[derive(Clone, Debug, Serialize)]
-pub struct Plan {
-    pub name: String,
-    /// sha256 (hex) of the build.toml that it was made from.
-    pub manifest: String,
-    /// Where it is published: `repo-id` and `branch`, as far as build.toml names them.
-    pub hub: BTreeMap<&'static str, String>,
-    /// Whether `variants` are `[tvm-ffi]` ones, not torch extensions.
-    pub tvm_ffi: bool,
-    pub python: Python,
-    /// Names of files where compilers look for headers.
-    pub listing: Listing,
-    /// What is included where, by the folders that compilers search.
-    pub searches: Vec<Search>,
-    /// Archives of headers that units are compiled against, by their name in build.toml.
-    pub archives: BTreeMap<String, ArchivePlan>,
-    /// Variants with native code.
-    pub variants: Vec<VariantPlan>,
-    /// Variants of Python files alone.
-    pub noarch: Vec<NoarchPlan>,
-    /// Names of the sections, in the order of build.toml.
-    #[serde(skip)]
-    pub sections: Vec<String>,
-    /// What is left out or surely not meant, in words; not part of build.nix.
-    #[serde(skip)]
-    pub notes: Vec<String>,
-    /// Warnings about sources, by file; not part of build.nix.
-    #[serde(skip)]
-    pub warnings: Vec<Problems>,
-}
-
-/// An archive of headers.
-#[derive(Clone, Debug, Serialize)]
-pub struct ArchivePlan {
-    pub file: String,
-    /// Hexadecimal.
-    pub sha256: String,
-    /// Where it is had without a package index.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub urls: Vec<String>,
-    /// Its folders that compilers search, in order.
-    pub include: Vec<String>,
-}
-
-/// One variant with native code, resolved.
-#[derive(Clone, Debug, Serialize)]
-pub struct VariantPlan {
-    pub variant: String,
-    /// The row of the release table that it is compiled for.
-    #[serde(skip)]
-    pub row: Row,
-    /// Flags that define macros of every unit.
-    #[serde(skip)]
-    pub defines: Vec<String>,
-    /// C++ standard of units that include no header of a framework.
-    #[serde(skip)]
-    pub standard: u32,
-    pub system: String,
-    /// Whether it is built when nothing is asked for.
-    pub bundle: bool,
-    pub toolchain: Toolchain,
-    pub id: id::Identity,
-    pub components: Vec<Component>,
-    pub link: Link,
-    pub metadata: Metadata,
-    /// The op namespace of its operators, if it is not the build's own: that its id names.
-    #[serde(rename = "opNamespace", skip_serializing_if = "Option::is_none")]
-    pub op_namespace: Option<String>,
-    /// The namespaces of its operators.
-    #[serde(skip)]
-    operators: Operators,
-}
-
-/// One variant of Python files alone, resolved.
-#[derive(Clone, Debug, Serialize)]
-pub struct NoarchPlan {
-    pub variant: String,
-    /// Whether it is built when nothing is asked for.
-    pub bundle: bool,
-    pub id: id::Identity,
-    pub metadata: Metadata,
-}
-
-/// Python files of the package.
-#[derive(Clone, Debug, Serialize)]
-pub struct Python {
-    pub dir: String,
-    /// File name extensions, without a dot.
-    pub extensions: Vec<String>,
-}
+pub use self::link::RowLink;
+pub use self::split::flags_for_fatbinary;
+pub use self::types::{
+    ArchivePlan, BackendMetadata, Component, Driver, HeaderDepend, Identity, KernelDepend, Link,
+    Listing, Metadata, NoarchPlan, Plan, PythonFiles, SourceKind, Split, UnitGroup, VariantPlan,
+};
 
 /// Resolves the variants of a matrix.
 ///
 /// # Errors
-/// `ScanError` where the files on disk or the table leave nothing to build.
+/// `ScanError` if a file cannot be read, or if the files and the table leave nothing to build.
 pub fn plan(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Result<Plan, ScanError> {
     let mut notes = Vec::new();
     let searches = search::searches(kernel, matrix, table, &mut notes)?;
@@ -198,9 +105,10 @@ fn archives(matrix: &Matrix) -> BTreeMap<String, ArchivePlan> {
     archives.map(archive).collect()
 }
 
-/// The warnings of a plan, for who needs nothing else of it. What cannot be planned has none: `plan` says why.
+/// The warnings of a plan, for a caller that needs no other part of it. A kernel that cannot be
+/// planned has none: `plan` reports its error.
 pub fn warnings(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Vec<Problems> {
-    // A plan takes its time, and this is rare.
+    // NB: a plan is slow, and sources that may warn are rare.
     match operators::may_warn(kernel) {
         true => plan(kernel, matrix, table).map_or_else(|_| Vec::new(), |plan| plan.warnings),
         false => Vec::new(),
@@ -216,9 +124,10 @@ fn noarch_plan(kernel: &Kernel, variant: &Variant) -> NoarchPlan {
     }
 }
 
-fn python(kernel: &Kernel) -> Python {
+/// The Python files of a kernel.
+fn python(kernel: &Kernel) -> PythonFiles {
     let packages = kernel.framework.packages();
-    Python {
+    PythonFiles {
         dir: format!("{packages}/{}", kernel.name.python_name()),
         extensions: kernel.framework.pyext().to_vec(),
     }

@@ -1,37 +1,21 @@
-//! Which CUDA units are compiled for each architecture apart from the others, so that these compile side by side and a
-//! new one compiles alone. Not how the parts become one object; that is nix/kernel/join.sh.
+//! The split of CUDA units by architecture: each part is compiled by itself, so that the parts
+//! compile side by side and a new architecture compiles alone. nix/kernel/join.sh makes one object
+//! of the parts.
 //!
-//! A unit is split if it has several architectures, and all of `cuda-flags` are flags whose effect does not reach beyond one
-//! architecture ([`FlagReach`]). What text and flags cannot tell, the build finds out: parts that do not fit together are
-//! thrown away, and the unit is compiled whole. docs/measurements has the cost of splitting.
+//! A unit is split if it has several architectures, and no flag of its `cuda-flags` has an effect
+//! beyond one architecture ([`FlagReach`]). Text and flags do not tell everything. The build
+//! notices parts that do not fit together, discards them and compiles the unit whole.
+//! docs/measurements has the cost of splitting.
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
-
 use super::flags::{self, ArchFlags};
-use super::{DeviceArch, Driver};
+use super::{DeviceArch, Driver, Split};
 use crate::matrix::nvcc::{self, FlagReach, NvccArgument};
 use crate::scan::search::ARCH_LIST;
 
-/// A unit in parts: a host part, and one of each architecture.
-#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
-pub struct Split {
-    /// The part of each architecture.
-    pub archs: Vec<ArchFlags>,
-    /// The architecture that the host part is compiled with; nvcc's holds its device code as well. As in [`ArchFlags::sm`].
-    pub host: String,
-    /// What fatbinary is told of how to store device code.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub fatbinary: Vec<String>,
-    /// What each part is told of the architectures of all of them; nothing if the unit does not look at it, so that a new
-    /// one leaves the others as they are.
-    #[serde(rename = "archList", skip_serializing_if = "Option::is_none")]
-    pub arch_list: Option<String>,
-}
-
-/// The parts of units with these flags of their own, or nothing where they stay whole. `depends`: whether what kernels they
-/// have may depend on the architecture.
+/// The parts of units with these flags of their own; `None` if the units stay whole. `depends` says
+/// whether the set of their kernels may depend on the architecture.
 pub(super) fn split(
     driver: Driver,
     own: &[String],
@@ -51,8 +35,9 @@ pub(super) fn split(
     if different.len() < 2 || different.len() < parts.len() {
         return None;
     }
-    // NB: nvcc's host code knows the kernels of one architecture, in a whole unit those of the last. Where all have the same,
-    // it is that of the first, so that a newer one compiles alone. clang's host code is the same for any.
+    // NB: nvcc's host code knows the kernels of one architecture. In a whole unit, it is the last
+    // one. If all architectures have the same kernels, the host part takes the first, so that a
+    // newer one compiles alone. clang's host code is the same for each architecture.
     let host = match driver {
         Driver::Nvcc if depends => parts.last(),
         _ => parts.first(),
@@ -65,8 +50,9 @@ pub(super) fn split(
     })
 }
 
-/// What compilers define as `__CUDA_ARCH_LIST__` for a unit that is compiled for all of its architectures at once. CUB and
-/// Thrust name their kernels after it, so that device and host code have to agree.
+/// The value that compilers give `__CUDA_ARCH_LIST__` in a unit that is compiled for all of its
+/// architectures at once. CUB and Thrust put it into the names of their kernels, so device and host
+/// code must agree on it.
 pub(super) fn arch_list(archs: &[DeviceArch]) -> String {
     let number = |arch| flags::architecture(Driver::Nvcc, arch).number;
     let numbers: BTreeSet<u32> = archs.iter().filter_map(number).collect();
@@ -74,8 +60,8 @@ pub(super) fn arch_list(archs: &[DeviceArch]) -> String {
     numbers.join(",")
 }
 
-/// The options of fatbinary that the flags of build.toml ask for. `None` if a flag may do more than change each
-/// architecture by itself, so that the unit is compiled whole.
+/// The options of fatbinary that the flags of build.toml ask for. `None` if a flag may have an
+/// effect beyond one architecture, so that the unit is compiled whole.
 pub fn flags_for_fatbinary(driver: Driver, own: &[String]) -> Option<Vec<String>> {
     match driver {
         Driver::Clang => fatbinary_of_clang(own),
@@ -112,7 +98,8 @@ fn fatbinary_of_nvcc(own: &[String]) -> Option<Vec<String>> {
     Some(options)
 }
 
-/// The same for flags of clang: src/matrix/clang.rs makes no others of nvcc's.
+/// The options of fatbinary in flags of clang. These are all flags that src/matrix/clang.rs makes
+/// of nvcc's.
 fn fatbinary_of_clang(own: &[String]) -> Option<Vec<String>> {
     const VALUED: [&str; 7] = [
         "-D",
@@ -143,7 +130,7 @@ fn fatbinary_of_clang(own: &[String]) -> Option<Vec<String>> {
     Some(options)
 }
 
-/// Beginnings of flags that look like the host compiler's, and are about device code.
+/// Prefixes of flags that look like flags of the host compiler, but are about device code.
 const UNLIKE_HOST: [&str; 5] = ["-fatbin", "-fdevice", "-fgpu", "-foffload", "-fuse"];
 
 #[cfg(test)]
@@ -193,7 +180,8 @@ mod tests {
         assert_eq!(host(Driver::Clang).as_deref(), Some("80"));
     }
 
-    /// NB: a flag that is taken for harmless and is not gives other code than the compiler's own.
+    /// NB: a flag that is wrongly taken for harmless gives code that differs from the compiler's
+    /// own.
     #[test]
     fn flags_that_reach_beyond_one_architecture_keep_a_unit_whole() {
         for (flags, fatbinary) in [

@@ -1,97 +1,17 @@
-//! Translation units of a variant, grouped by what they have in common: the binding, and each active section.
+//! Translation units of a variant, grouped by how they are compiled: the binding, and each active
+//! section.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use indexmap::IndexSet;
-use serde::Serialize;
 
-use super::device::DeviceArch;
 use super::flags::{HeaderDemands, stable_abi_defines};
-use super::split::{self, Split};
-use super::{device, flags};
+use super::{Component, DeviceArch, Driver, SourceKind, UnitGroup, device, flags, split};
 use crate::kernel::{Backend, Dependency, Kernel, Language, Section, SectionBackend};
 use crate::matrix::{Compilation, Matrix, Row, Table, clang, openmp};
 use crate::scan::search::folders;
 use crate::scan::{Namespace, Operators, Search};
-
-/// Units that search the same folders for headers.
-#[derive(Clone, Debug, Serialize)]
-pub struct Component {
-    /// The framework's name for the binding, else the section's.
-    pub name: String,
-    /// The backend of its section; `None` for the binding, which every backend has.
-    #[serde(skip)]
-    pub backend: Option<Backend>,
-    /// Folders searched for headers, in order.
-    pub include: Vec<String>,
-    /// Every header that its units reach.
-    #[serde(skip)]
-    pub headers: BTreeSet<String>,
-    pub units: Vec<UnitGroup>,
-    /// Flags of build.toml for each driver that compiles some of its units.
-    #[serde(skip)]
-    pub own_flags: BTreeMap<Driver, Vec<String>>,
-    /// Architectures of its device code, in order.
-    #[serde(skip)]
-    pub archs: Vec<DeviceArch>,
-    /// Whether its flags name more of them.
-    #[serde(skip)]
-    pub more_archs: bool,
-    /// Whether its flags ask for OpenMP.
-    #[serde(skip)]
-    pub openmp: bool,
-    /// The namespaces in which its units define operators.
-    #[serde(skip)]
-    pub operators: Operators,
-}
-
-/// Units that are compiled alike.
-#[derive(Clone, Debug, Serialize)]
-pub struct UnitGroup {
-    pub driver: Driver,
-    pub namespace: Namespace,
-    /// Whether they reach headers of the framework or of Python. If they do not, an object serves all releases of it.
-    pub framework: bool,
-    /// Whether they ask Nix for a machine with `big-parallel` (docs/distribution.md has the rule).
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub heavy: bool,
-    /// Pin families of libraries of headers, from `depends`.
-    #[serde(rename = "headerLibraries", skip_serializing_if = "Vec::is_empty")]
-    pub header_families: Vec<String>,
-    /// Names of archives of headers that build.toml describes: keys of [`Plan::archives`](super::Plan::archives).
-    #[serde(rename = "headerArchives", skip_serializing_if = "Vec::is_empty")]
-    pub header_archives: Vec<String>,
-    pub flags: Vec<String>,
-    /// If units are compiled for each architecture apart: what is not in `flags`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub split: Option<Split>,
-    pub sources: Vec<String>,
-    #[serde(skip)]
-    pub kind: SourceKind,
-    /// Whether device code may depend on the architecture that it is compiled for.
-    #[serde(skip)]
-    pub depends_on_arch: bool,
-    /// Whether device code may look at the list of all architectures.
-    #[serde(skip)]
-    pub lists_archs: bool,
-}
-
-/// The kind of a source, which with a row decides about the driver.
-#[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SourceKind {
-    #[serde(rename = "c")]
-    C,
-    /// C++ and Objective-C++.
-    #[serde(rename = "c++")]
-    Cxx,
-    /// CUDA and HIP.
-    #[serde(rename = "device")]
-    Device,
-    /// Shaders.
-    #[serde(rename = "metal")]
-    Metal,
-}
 
 impl SourceKind {
     fn from_language(language: Language) -> Self {
@@ -105,41 +25,12 @@ impl SourceKind {
 }
 
 impl UnitGroup {
-    /// Whether device code is compiled with headers of the framework: with torch's, that takes some 80 times as long.
+    /// Whether device code is compiled with headers of the framework. torch's headers make that
+    /// some 80 times as slow.
     pub fn is_slow(&self) -> bool {
         let device = matches!(self.driver, Driver::Nvcc | Driver::Clang | Driver::Hip);
         device && self.framework
     }
-}
-
-/// Which compiler driver turns a source into an object.
-#[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Driver {
-    #[serde(rename = "gcc")]
-    Gcc,
-    #[serde(rename = "g++")]
-    Gxx,
-    #[serde(rename = "nvcc")]
-    Nvcc,
-    /// Of CUDA sources alone.
-    #[serde(rename = "clang")]
-    Clang,
-    /// ROCm's clang, which gets CUDA sources translated by hipify.
-    #[serde(rename = "hip")]
-    Hip,
-    #[serde(rename = "icx")]
-    Icx,
-    #[serde(rename = "icpx")]
-    Icpx,
-    /// Xcode's clang for C.
-    #[serde(rename = "apple-clang")]
-    AppleClang,
-    /// Xcode's clang for C++ and Objective-C++.
-    #[serde(rename = "apple-clang++")]
-    AppleClangxx,
-    /// Xcode's compiler of shaders.
-    #[serde(rename = "metal")]
-    Metal,
 }
 
 impl Driver {
@@ -157,7 +48,7 @@ impl Driver {
         }
     }
 
-    /// The driver that links the libraries of a row, which is the one that compiles its C++.
+    /// The driver that links the libraries of a row. It is the driver that compiles the row's C++.
     pub fn for_link(row: &Row) -> Self {
         if row.system.ends_with("-darwin") {
             Driver::AppleClangxx
@@ -178,7 +69,7 @@ pub(super) fn components(
     notes: &mut Vec<String>,
 ) -> Vec<Component> {
     let row = &compilation.row;
-    let context = Context {
+    let context = VariantContext {
         kernel,
         compilation,
         with_framework: HeaderDemands::by_framework(row, table),
@@ -193,7 +84,8 @@ pub(super) fn components(
         .filter(|section| section.backend.backend() == row.backend)
         .collect();
 
-    // A binding may hold device code of its own: it gets what the sections get.
+    // NB: a binding may hold device code of its own, so it gets the architectures and headers of
+    // all sections.
     let mut all = BTreeSet::new();
     let mut sections = Vec::new();
     for section in active {
@@ -220,11 +112,11 @@ pub(super) fn components(
         kernel.framework.name(),
         kernel.framework.include(),
         kernel.framework.units(),
-        &Own {
+        &OwnSettings {
             cxx: kernel.framework.cxx_flags(),
             header_families: compilation.header_families.iter().cloned().collect(),
             header_archives: compilation.header_archives.keys().cloned().collect(),
-            ..Own::default()
+            ..OwnSettings::default()
         },
         all.into_iter().collect(),
     ));
@@ -233,7 +125,7 @@ pub(super) fn components(
             &section.name,
             &section.include,
             section.units(),
-            &Own {
+            &OwnSettings {
                 backend: Some(row.backend),
                 cxx: &section.cxx_flags,
                 device: &device_flags,
@@ -247,30 +139,30 @@ pub(super) fn components(
     components
 }
 
-struct Context<'a> {
+struct VariantContext<'a> {
     kernel: &'a Kernel,
     compilation: &'a Compilation,
     with_framework: HeaderDemands,
     without_framework: HeaderDemands,
-    /// Flags that define macros of every unit.
+    /// Flags that define macros for every unit.
     defines: Vec<String>,
     searches: &'a [Search],
 }
 
-/// What build.toml adds to the flags of a component.
+/// The settings that build.toml adds to a component.
 #[derive(Default)]
-struct Own<'a> {
+struct OwnSettings<'a> {
     /// The backend of the section; `None` for the binding.
     backend: Option<Backend>,
-    /// For C++.
+    /// Flags for C++.
     cxx: &'a [String],
-    /// For device code.
+    /// Flags for device code.
     device: &'a [String],
     /// Whether its C++ is SYCL, and so device code too.
     sycl: bool,
     /// Pin families of libraries of headers, in the order in which they are searched.
     header_families: Vec<String>,
-    /// Names of archives of headers, likewise.
+    /// Names of archives of headers, in the order in which they are searched.
     header_archives: Vec<String>,
 }
 
@@ -283,13 +175,13 @@ fn own_first<'a>(
     names.into_iter().map(str::to_owned).collect()
 }
 
-impl Context<'_> {
+impl VariantContext<'_> {
     fn component<'a>(
         &self,
         name: &str,
         include: &[Utf8PathBuf],
         units: impl Iterator<Item = (&'a Utf8Path, Language)>,
-        own: &Own<'_>,
+        own: &OwnSettings<'_>,
         archs: Vec<DeviceArch>,
     ) -> Component {
         let include = folders(self.kernel, include);
@@ -310,9 +202,10 @@ impl Context<'_> {
             }
             let kind = SourceKind::from_language(language);
             let driver = Driver::for_source(row, kind);
-            // torch brings what translates CUDA sources.
+            // torch brings hipify, which translates CUDA sources.
             let translated = driver == Driver::Hip && language == Language::Cuda;
-            // Nobody has read the headers of an archive: they may include the framework's.
+            // The scan does not read headers of archives: they may include headers of the
+            // framework.
             let unread = !own.header_archives.is_empty();
             // torch has the omp.h that Xcode lacks.
             let has_omp_h = driver == Driver::AppleClangxx && openmp::is_asked_for(own.cxx);
@@ -321,7 +214,7 @@ impl Context<'_> {
             let libraries = reach.is_none_or(|reach| reach.libraries);
             let heavy = match driver {
                 Driver::Nvcc | Driver::Clang => framework || libraries,
-                // ROCm's own headers are in folders, like those of libraries.
+                // NB: `libraries` is also true for ROCm's own headers, which lie in folders, too.
                 Driver::Hip => reach.is_none_or(|reach| reach.framework),
                 _ => false,
             };
@@ -374,7 +267,7 @@ impl Context<'_> {
             own.cxx
                 .iter()
                 .chain(own.device)
-                .any(|flag| defines(flag, name))
+                .any(|flag| may_define(flag, name))
         });
         Component {
             operators,
@@ -385,13 +278,13 @@ impl Context<'_> {
             units: groups.into_values().collect(),
             own_flags,
             archs,
-            more_archs: device::name_archs(own.device),
+            more_archs: device::flags_name_archs(own.device),
             openmp: openmp::is_asked_for(own.cxx) || openmp::is_asked_for(own.device),
         }
     }
 
-    /// The libraries of headers that a section names, then those that other sections of the backend name: the reference's
-    /// CMake project lets every file of the kernel include both.
+    /// The libraries of headers that a section names, then those that other sections of the backend
+    /// name. The reference's CMake project also lets every file of the kernel include both.
     fn header_families(&self, section: &Section, table: &Table) -> Vec<String> {
         let named = section.depends.iter().filter_map(|name| match name {
             Dependency::Known(known) => table
@@ -412,8 +305,8 @@ impl Context<'_> {
         own_first(named, self.compilation.header_archives.keys())
     }
 
-    /// A section's flags for its device code, as the compiler of the variant takes them. The matrix leaves out variants
-    /// whose compiler has nothing for one of them.
+    /// A section's flags for its device code, as the compiler of the variant takes them. The matrix
+    /// leaves out variants whose compiler has no equivalent of a flag.
     fn device_flags(&self, section: &Section, notes: &mut Vec<String>) -> Vec<String> {
         let flags = section.backend.flags();
         let row = &self.compilation.row;
@@ -432,8 +325,8 @@ impl Context<'_> {
         translated.flags
     }
 
-    /// The flags of build.toml, as a driver takes them.
-    fn own_flags(&self, driver: Driver, own: &Own<'_>) -> Vec<String> {
+    /// The flags of build.toml for a driver.
+    fn own_flags(&self, driver: Driver, own: &OwnSettings<'_>) -> Vec<String> {
         match driver {
             Driver::Gxx => own.cxx.to_vec(),
             Driver::Nvcc | Driver::Clang | Driver::Hip => own.device.to_vec(),
@@ -452,7 +345,7 @@ impl Context<'_> {
         }
     }
 
-    /// Flags for code that loads the shaders of its kernel.
+    /// Flags for code that loads the shaders of its kernel; empty if the kernel has none.
     fn metallib(&self) -> Vec<String> {
         let metal = self.compilation.row.backend == Backend::Metal;
         let mut sections = self.kernel.sections.iter().filter(|_| metal);
@@ -464,8 +357,8 @@ impl Context<'_> {
     }
 }
 
-/// Whether a flag may define a macro: `-DNAME=value`, or `NAME=value` behind `-D`.
-fn defines(flag: &str, name: &str) -> bool {
+/// Whether a flag may define a macro: `-DNAME=value`, or `NAME=value` after `-D`.
+fn may_define(flag: &str, name: &str) -> bool {
     let macro_name = flag.strip_prefix("-D").unwrap_or(flag);
     macro_name.split('=').next() == Some(name)
 }

@@ -3,8 +3,7 @@
 use crate::common::agreement::{assert_nix_gets_the_plan, by_nix, names_in_nix};
 use kernel_builder::emit::nix::string;
 use kernel_builder::pins::{Family, Pin};
-use kernel_builder::plan::Python;
-use kernel_builder::plan::id::Identity;
+use kernel_builder::plan::{Identity, PythonFiles};
 
 use std::collections::BTreeSet;
 
@@ -13,7 +12,7 @@ use crate::common::archives::{file_sha256, sha256};
 
 /// The build id of the files as they are now, native and Python. Nix computes it in builds
 /// (nix/kernel/content.nix); this is its definition once more.
-pub fn build_id(identity: &Identity, root: &Utf8Path, python: &Python) -> String {
+pub fn build_id(identity: &Identity, root: &Utf8Path, python: &PythonFiles) -> String {
     let python = python.files(root).expect("the package");
     let mut lines = vec![identity.salt.clone()];
     for file in identity.files.iter().chain(&python) {
