@@ -14,14 +14,14 @@ use crate::library;
 use crate::matrix::Variant;
 use crate::nix::Nix;
 use crate::pins::cache;
-use crate::steps::Wanted;
+use crate::steps::WantedVariant;
 use crate::steps::derivations::{DerivationGraph, DerivationNode};
 
 /// The derivations of some variants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evaluation {
     /// The derivations of each variant, in the order in which they were asked for.
-    pub wanted: Vec<Wanted>,
+    pub wanted: Vec<WantedVariant>,
     /// These derivations and all that they need.
     pub derivations: DerivationGraph,
 }
@@ -93,7 +93,7 @@ impl Evaluation {
             store.is_none_or(|store| store.join(name).symlink_metadata().is_ok())
         };
         let outputs: Vec<String> = derivations.iter().map(output).filter(lies_there).collect();
-        let invalid: BTreeSet<String> = nix.invalid(&outputs)?.into_iter().collect();
+        let invalid: BTreeSet<String> = nix.invalid_paths(&outputs)?.into_iter().collect();
         let outputs: BTreeSet<String> = outputs.into_iter().collect();
         let mut unbuilt = derivations.to_vec();
         unbuilt.retain(|derivation| {
@@ -119,7 +119,7 @@ pub fn evaluate(
     if let Some(evaluation) = saved.read(&key)
         && evaluation.wanted.len() == variants.len()
         // A valid path has everything that it refers to, so the roots answer for the whole graph.
-        && nix.invalid(&evaluation.roots())?.is_empty()
+        && nix.invalid_paths(&evaluation.roots())?.is_empty()
     {
         return Ok(evaluation);
     }
@@ -143,7 +143,7 @@ fn ask_nix(
     nix: &Nix,
     prepared: &Prepared,
     variants: &[&Variant],
-) -> Result<Vec<Wanted>, EngineError> {
+) -> Result<Vec<WantedVariant>, EngineError> {
     let (library, root) = (unpack_library()?, prepared.root()?);
     let folder = tempfile::tempdir().map_err(failed_to("create a temporary folder"))?;
     let build_nix = prepared.build_nix()?.as_bytes();

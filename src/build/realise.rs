@@ -50,7 +50,7 @@ pub fn build_variants<'a>(
     for finished in &built.finished {
         if let Some(bytes) = finished.peak {
             let seconds = finished.seconds;
-            costs.learn(&finished.derivation, Cost { bytes, seconds });
+            costs.record(&finished.derivation, Cost { bytes, seconds });
         }
     }
     // Only the speed of the next build depends on it.
@@ -146,7 +146,7 @@ pub fn task(step: &Step, costs: &Costs) -> Task {
     };
     Task {
         derivation: step.derivation.clone(),
-        cost: costs.expected(&step.derivation, driver),
+        cost: costs.expected_cost(&step.derivation, driver),
         needs: step.needs.clone(),
     }
 }

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::evaluation::Evaluation;
 use crate::file::replace_private_file;
 use crate::hex;
-use crate::steps::Wanted;
+use crate::steps::WantedVariant;
 use crate::steps::derivations::SavedGraph;
 
 /// Entries that are kept; those that were not used for longest go.
@@ -40,7 +40,7 @@ impl EvaluationKey {
 #[derive(Deserialize, Serialize)]
 struct Entry {
     key: String,
-    wanted: Vec<Wanted>,
+    wanted: Vec<WantedVariant>,
     derivations: SavedGraph,
 }
 
@@ -163,7 +163,7 @@ mod tests {
             ("/nix/store/b.drv", node(&[], None)),
         ];
         Evaluation {
-            wanted: vec![Wanted {
+            wanted: vec![WantedVariant {
                 derivation: "/nix/store/c.drv".to_owned(),
                 library: None,
             }],

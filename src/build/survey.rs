@@ -11,9 +11,9 @@ use crate::nix::{Built, Nix};
 use crate::pins::cache;
 use crate::steps::derivations::DerivationGraph;
 use crate::steps::hints::Hints;
-use crate::steps::inputs::{Files, Inputs, reasons};
+use crate::steps::inputs::{Inputs, KernelFiles, reasons};
 use crate::steps::record::BuildRecord;
-use crate::steps::{State, Step, StepKind, Steps, Wanted};
+use crate::steps::{Step, StepKind, StepState, Steps, WantedVariant};
 
 /// The times and the memory that steps of earlier builds took.
 pub fn saved_costs() -> Costs {
@@ -23,7 +23,7 @@ pub fn saved_costs() -> Costs {
 /// Variants, the derivations that they need, and the steps of those.
 pub struct Graph<'a> {
     /// The variants by name.
-    pub wanted: Vec<(&'a str, &'a Wanted)>,
+    pub wanted: Vec<(&'a str, &'a WantedVariant)>,
     /// The derivations that they need, by path.
     pub derivations: &'a DerivationGraph,
     pub steps: Steps,
@@ -33,7 +33,7 @@ impl<'a> Graph<'a> {
     /// The graph of some variants. `to_build` are the derivations that Nix would build or fetch.
     pub fn new(variants: &'a [&Variant], evaluation: &'a Evaluation, to_build: &[String]) -> Self {
         let names = variants.iter().map(|variant| &*variant.name);
-        let wanted: Vec<(&str, &Wanted)> = names.zip(&evaluation.wanted).collect();
+        let wanted: Vec<(&str, &WantedVariant)> = names.zip(&evaluation.wanted).collect();
         let derivations = &evaluation.derivations;
         Graph {
             steps: Steps::find(derivations, &wanted, to_build),
@@ -86,7 +86,7 @@ pub fn survey(nix: &Nix, prepared: &Prepared, variants: &[&Variant]) -> Result<S
     graph.steps.estimate(&saved_costs());
     let hints = Hints::new(&prepared.plan);
     for step in &mut graph.steps.all {
-        step.hints = hints.of_step(step);
+        step.hints = hints.for_step(step);
     }
     explain(nix, prepared, &mut graph)?;
     Ok(graph.steps)
@@ -116,9 +116,9 @@ fn explain(nix: &Nix, prepared: &Prepared, graph: &mut Graph<'_>) -> Result<(), 
     let kinds: BTreeMap<String, StepKind> = steps
         .map(|step| (step.derivation.clone(), step.kind.clone()))
         .collect();
-    let mut files = Files::new(&prepared.plan, root);
+    let mut files = KernelFiles::new(&prepared.plan, root);
     for step in &mut graph.steps.all {
-        if step.state == State::Cached {
+        if step.state == StepState::Cached {
             continue;
         }
         if step.kind == StepKind::Toolchain {
@@ -126,7 +126,7 @@ fn explain(nix: &Nix, prepared: &Prepared, graph: &mut Graph<'_>) -> Result<(), 
             continue;
         }
         if let Some((variant, id, old)) = old_inputs.get(&step.derivation) {
-            let seen = files.seen_by_step(variant, &step.kind);
+            let seen = files.hashes_for_step(variant, &step.kind);
             let seen = seen.map_err(failed_to("read the kernel's files"))?;
             let new = Inputs::new(&derivations, &step.derivation, id, seen);
             step.reasons = reasons(&step.kind, old, &new, |path| kinds.get(path));
@@ -151,13 +151,13 @@ pub fn remember(
     let root = prepared.root()?;
     let wanted = graph.wanted.iter();
     let packages: Vec<&str> = wanted.map(|(_, own)| &*own.derivation).collect();
-    if built.finished.is_empty() && BuildRecord::is_of_packages(&cache::dir(), &root, &packages) {
+    if built.finished.is_empty() && BuildRecord::covers_packages(&cache::dir(), &root, &packages) {
         return Ok(());
     }
     let output = |derivation: &str| &graph.derivations[derivation].output;
     let steps = graph.steps.all.iter();
     let outputs: Vec<String> = steps.map(|step| output(&step.derivation).clone()).collect();
-    let invalid: BTreeSet<String> = nix.invalid(&outputs)?.into_iter().collect();
+    let invalid: BTreeSet<String> = nix.invalid_paths(&outputs)?.into_iter().collect();
     let is_valid = |derivation: &str| !invalid.contains(output(derivation));
 
     let mut record = BuildRecord::open(&cache::dir(), &root);
@@ -165,10 +165,10 @@ pub fn remember(
     let steps = || graph.steps.all.iter().filter(is_recorded);
     let paths = graph.with_environments(steps().map(|step| &*step.derivation));
     let derivations = nix.derivations_alone(&paths)?;
-    let mut files = Files::new(&prepared.plan, root);
+    let mut files = KernelFiles::new(&prepared.plan, root);
     for step in steps() {
         for (variant, id) in graph.variants_of(step) {
-            let seen = files.seen_by_step(variant, &step.kind);
+            let seen = files.hashes_for_step(variant, &step.kind);
             let seen = seen.map_err(failed_to("read the kernel's files"))?;
             let inputs = Inputs::new(&derivations, &step.derivation, id, seen);
             record.learn(variant, &step.kind, inputs);
@@ -183,7 +183,7 @@ pub fn remember(
         let is_known = graph.derivations.contains_key(&finished.derivation);
         if is_known && finished.peak.is_none() && is_valid(&finished.derivation) {
             let seconds = finished.seconds;
-            costs.learn(&finished.derivation, Cost { bytes: 0, seconds });
+            costs.record(&finished.derivation, Cost { bytes: 0, seconds });
         }
     }
     costs.save().map_err(failed_to("write what steps took"))

@@ -11,9 +11,9 @@ use crate::cli::PlanArgs;
 use crate::matrix::Variant;
 use crate::nix::Nix;
 use crate::pins::fetch::{FetchOptions, PlacedPin, download_size};
-use crate::steps::estimate::{CriticalPath, sum};
+use crate::steps::estimate::{CriticalPath, total_seconds};
 use crate::steps::json::StepJson;
-use crate::steps::{State, Step, Steps};
+use crate::steps::{Step, StepState, Steps};
 
 /// The output of `--json`.
 #[derive(Serialize)]
@@ -96,10 +96,10 @@ fn report<'a>(steps: &'a Steps, variants: &[&'a Variant], absent: &[PlacedPin]) 
         VariantReport {
             variant: &variant.name,
             state: match own.is_empty() {
-                true => State::Cached.name(),
-                false => State::Build.name(),
+                true => StepState::Cached.name(),
+                false => StepState::Build.name(),
             },
-            seconds: sum(own.iter().copied()),
+            seconds: total_seconds(own.iter().copied()),
             measured: is_measured(&own),
             steps: own.iter().map(|step| &*step.derivation).collect(),
         }
@@ -129,7 +129,7 @@ fn report<'a>(steps: &'a Steps, variants: &[&'a Variant], absent: &[PlacedPin]) 
         total: PlanTotal {
             build,
             cached: steps.all.len() - build,
-            seconds: sum(to_build.iter().copied()),
+            seconds: total_seconds(to_build.iter().copied()),
             measured: is_measured(&to_build),
             unmeasured: steps
                 .to_build()
@@ -171,7 +171,7 @@ fn text(steps: &Steps, report: &PlanReport<'_>) -> String {
     for key in order {
         let group = &groups[&key];
         let row = |name: String, group: &[&Step]| {
-            let time = sum(group.iter().copied());
+            let time = total_seconds(group.iter().copied());
             let time = match group.iter().any(|step| step.seconds.is_some()) {
                 true => about(time, is_measured(group)),
                 false => "-".to_owned(),

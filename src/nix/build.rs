@@ -1,4 +1,5 @@
-//! Builds derivations in Nix's sandbox and watches. Which step starts when is decided in schedule.rs.
+//! Builds derivations in Nix's sandbox and shows the progress. schedule.rs decides which step
+//! starts when.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
@@ -7,50 +8,52 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use indicatif::ProgressDrawTarget;
 
-use super::log::{Event, event};
-use super::progress::{BuildPlace, Finished, Id, Progress, Stopped};
+use super::log::{Event, parse_event};
+use super::progress::{ActivityId, BuildPlace, Finished, Progress, StoppedActivity};
 use super::schedule::{Queue, Task};
 use super::{Nix, NixError, memory, name_of};
 
-/// What a compilation prints about itself (nix/kernel/compile.sh), before kilobytes.
-const PEAK: &str = "kernel-builder: peak memory in kB: ";
+/// The start of the line in which a compilation prints its peak memory in kilobytes
+/// (nix/kernel/compile.sh).
+const PEAK_PREFIX: &str = "kernel-builder: peak memory in kB: ";
 
-/// What a step prints for a person to see, before it (nix/kernel/join.sh).
-const NOTE: &str = "kernel-builder: note: ";
+/// The start of a line that a step prints for the user (nix/kernel/join.sh).
+const NOTE_PREFIX: &str = "kernel-builder: note: ";
 
-/// How much of the machine a build may take.
+/// The share of the machine that a build may take.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Derivations at a time; compilations also have to fit into memory.
+    /// Derivations that run at a time. Compilations also have to fit into memory.
     pub max_jobs: usize,
     /// Cores that one derivation may use.
     pub cores: usize,
     pub print_logs: bool,
 }
 
-/// What is to be built.
+/// The work of a build.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
-    /// Each after those that it needs.
+    /// Tasks, each after the tasks that it needs.
     pub tasks: Vec<Task>,
-    /// What there is to be in the end. What is no task is left to Nix, with what it needs.
+    /// The derivations that must be in the store at the end. Nix itself schedules those that are no
+    /// tasks, with everything that they need.
     pub wanted: Vec<String>,
-    /// How many derivations all of this builds.
+    /// The number of derivations that the whole work builds.
     pub count: usize,
 }
 
-/// What a build did. Derivations that were in the store already are not among it.
+/// The outcome of a build. Derivations that were in the store already are no part of it.
 #[derive(Debug, Default)]
 pub struct Built {
-    /// In the order in which they ended, the failed ones included.
+    /// Derivations in the order in which they ended, including failed ones.
     pub finished: Vec<Finished>,
-    /// Store paths that came from binary caches, and from which.
+    /// Store paths that were copied from binary caches, each with its cache.
     pub copied: BTreeMap<String, String>,
     /// Nix's errors; empty if everything was built.
     pub errors: Vec<String>,
 }
 
-/// What became of a derivation that was built a second time.
+/// The outcome of building a derivation a second time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rebuilt {
     Same,
@@ -59,42 +62,45 @@ pub enum Rebuilt {
     Failed,
 }
 
-/// How nix-store ends when a second build gave something else (its manual page, "Exit status").
-const DIFFERS: i32 = 104;
+/// The exit code of nix-store if a second build gave another result (its manual page, "Exit
+/// status").
+const EXIT_DIFFERS: i32 = 104;
 
-/// Where the second builds run in their sandbox: not where the first ones did (`sandbox-build-dir`).
-const ELSEWHERE: &str = "/elsewhere";
+/// The folder of second builds in their sandbox, which differs from that of first builds
+/// (`sandbox-build-dir`).
+const SECOND_BUILD_DIR: &str = "/elsewhere";
 
-/// What one running Nix says.
+/// A message from one running Nix.
 enum Message {
     Event(Event),
     Ended(Result<ExitStatus, std::io::Error>),
 }
 
 impl Nix {
-    /// Builds. A failed task does not stop others; what needs it is not tried.
+    /// Builds. After a failed task, tasks that do not need it still run.
     ///
     /// # Errors
     /// `NixError::Start`; failed builds are part of the result.
     pub fn build(&self, work: &Work, limits: &Limits) -> Result<Built, NixError> {
         let mut build = Build::new(self, limits, work.count);
-        build.tasks(Queue::new(work.tasks.clone(), limits.max_jobs))?;
+        build.build_tasks(Queue::new(work.tasks.clone(), limits.max_jobs))?;
         let tasks: BTreeSet<&String> = work.tasks.iter().map(|task| &task.derivation).collect();
         let mut left = work.wanted.clone();
         left.retain(|derivation| !tasks.contains(derivation));
         if !left.is_empty() {
-            build.all(&left)?;
+            build.build_with_one_nix(&left)?;
         }
         build.progress.finish();
-        // What could not be copied was begun, too.
+        // NB: copies that failed have begun, too, so they are removed here.
         let begun: Vec<String> = build.built.copied.keys().cloned().collect();
-        for path in self.invalid(&begun)? {
+        for path in self.invalid_paths(&begun)? {
             build.built.copied.remove(&path);
         }
         Ok(build.built)
     }
 
-    /// Builds what was built before a second time, in another folder, and compares.
+    /// Builds derivations that were built before a second time, in another folder, and compares the
+    /// results.
     ///
     /// # Errors
     /// `NixError::Start`.
@@ -104,15 +110,15 @@ impl Nix {
         limits: &Limits,
     ) -> Result<(Built, BTreeMap<String, Rebuilt>), NixError> {
         let mut build = Build::new(self, limits, tasks.len());
-        build.again = Some(tempfile::tempdir().map_err(start_failed)?);
-        // How a Nix ends says how that of one task did.
-        let queue = Queue::new(tasks.to_vec(), limits.max_jobs).one_by_one();
-        let ended = build.tasks(queue)?;
+        build.kept_builds = Some(tempfile::tempdir().map_err(start_failed)?);
+        // Each Nix gets one task, so that its exit code is the outcome of that task.
+        let queue = Queue::new(tasks.to_vec(), limits.max_jobs).with_single_tasks();
+        let ended = build.build_tasks(queue)?;
         build.progress.finish();
         let rebuilt = ended.into_iter().map(|(derivation, status)| {
             let rebuilt = match status.code() {
                 Some(0) => Rebuilt::Same,
-                Some(DIFFERS) => Rebuilt::Differs,
+                Some(EXIT_DIFFERS) => Rebuilt::Differs,
                 _ => Rebuilt::Failed,
             };
             (derivation, rebuilt)
@@ -121,9 +127,10 @@ impl Nix {
     }
 }
 
-/// Whether an error of Nix is about a task. NB: several tasks may share a Nix, whose log gives no derivation with an error
-/// (none of 2.8 to 2.26 does): its words name it. Nothing but which errors are shown depends on it.
-fn concerns(error: &str, task: &Task) -> bool {
+/// Whether an error of Nix is about a task. NB: several tasks may share a Nix, and its log names no
+/// derivation with an error (checked for 2.8 to 2.26), so the text is searched. Only the choice of
+/// errors to show depends on it.
+fn is_about(error: &str, task: &Task) -> bool {
     error.contains(&task.derivation)
 }
 
@@ -133,28 +140,29 @@ struct Build<'a> {
     limits: &'a Limits,
     progress: Progress,
     built: Built,
-    /// Warnings and notes so far: several Nixes may give the same one.
-    said: BTreeSet<String>,
+    /// Warnings and notes that were printed: several Nixes may give the same one.
+    printed: BTreeSet<String>,
     sender: Sender<(u64, Message)>,
     receiver: Receiver<(u64, Message)>,
-    /// Nixes so far: each has its own numbers for what it does.
+    /// The number of Nixes that were started. Each Nix has its own activity numbers.
     started: u64,
     running: BTreeMap<u64, RunningNix>,
-    /// For builds of what is there already: where Nix keeps the folders of those that differ.
-    again: Option<tempfile::TempDir>,
+    /// For second builds: the folder where Nix keeps the build folders of results that differ.
+    kept_builds: Option<tempfile::TempDir>,
 }
 
 /// A Nix that runs.
 #[derive(Default)]
 struct RunningNix {
     max_jobs: usize,
-    /// The last that it began to build here. NB: Nix says of what it was asked for that it stopped when Nix itself ends.
-    build: Option<Id>,
+    /// The last build that it began on this machine. NB: for a derivation that Nix was asked for,
+    /// it reports the end of the build only when Nix itself ends.
+    build: Option<ActivityId>,
     errors: Vec<String>,
 }
 
 /// A Nix that has ended.
-struct Ended {
+struct EndedNix {
     number: u64,
     status: ExitStatus,
     errors: Vec<String>,
@@ -168,19 +176,19 @@ impl<'a> Build<'a> {
             limits,
             progress: Progress::new(count, limits.print_logs, ProgressDrawTarget::stderr()),
             built: Built::default(),
-            said: BTreeSet::new(),
+            printed: BTreeSet::new(),
             sender,
             receiver,
             started: 0,
             running: BTreeMap::new(),
-            again: None,
+            kept_builds: None,
         }
     }
 
-    /// Lets one Nix build some derivations.
-    fn all(&mut self, derivations: &[String]) -> Result<(), NixError> {
-        let number = self.start(derivations, self.limits.max_jobs)?;
-        if let Some(mut nix) = self.step()? {
+    /// Builds some derivations with one Nix.
+    fn build_with_one_nix(&mut self, derivations: &[String]) -> Result<(), NixError> {
+        let number = self.start_nix(derivations, self.limits.max_jobs)?;
+        if let Some(mut nix) = self.wait_for_end()? {
             if !nix.status.success() && nix.errors.is_empty() {
                 nix.errors
                     .push(format!("nix-store {number} ended with {}", nix.status));
@@ -190,42 +198,45 @@ impl<'a> Build<'a> {
         Ok(())
     }
 
-    /// Builds tasks, as many at a time as fit: short ones several to a Nix. Returns how each ended.
-    fn tasks(&mut self, mut queue: Queue) -> Result<Vec<(String, ExitStatus)>, NixError> {
-        // A tenth is left to others.
+    /// Builds tasks, as many at a time as cores and memory allow. One Nix builds several short
+    /// tasks. Returns the exit status of each task.
+    fn build_tasks(&mut self, mut queue: Queue) -> Result<Vec<(String, ExitStatus)>, NixError> {
+        // A tenth of the memory is left to other programs.
         let budget = memory::available().map(|bytes| bytes / 10 * 9);
         let mut batches: BTreeMap<u64, Vec<Task>> = BTreeMap::new();
         let mut ended = Vec::new();
         loop {
             let free = |queue: &Queue| {
-                // What runs has not all of its memory yet, and others take some too.
-                let planned = budget?.saturating_sub(queue.expected());
+                // Running tasks have not taken all of their memory yet, and other programs take
+                // some, too.
+                let planned = budget?.saturating_sub(queue.expected_memory());
                 Some(memory::available().map_or(planned, |now| planned.min(now)))
             };
             loop {
-                let batch = queue.next(free(&queue));
+                let batch = queue.next_batch(free(&queue));
                 if batch.is_empty() {
                     break;
                 }
                 let derivations: Vec<_> =
                     batch.iter().map(|task| task.derivation.clone()).collect();
-                batches.insert(self.start(&derivations, 1)?, batch);
+                batches.insert(self.start_nix(&derivations, 1)?, batch);
             }
             if batches.is_empty() {
                 return Ok(ended);
             }
-            let Some(Ended {
+            let Some(EndedNix {
                 number,
                 status,
                 mut errors,
-            }) = self.step()?
+            }) = self.wait_for_end()?
             else {
                 return Ok(ended);
             };
             let batch = batches.remove(&number).unwrap_or_default();
             let alone = queue.is_alone();
-            queue.ended(&batch);
-            // NB: what is built again is there, however that ends.
+            queue.end_batch(&batch);
+            // NB: in a second build, the first result is in the store even if the second build
+            // fails.
             let unbuilt: BTreeSet<String> = match batch.len() {
                 _ if status.success() => BTreeSet::new(),
                 1 => [batch[0].derivation.clone()].into(),
@@ -240,17 +251,17 @@ impl<'a> Build<'a> {
             };
             for task in batch {
                 let failed = unbuilt.contains(&task.derivation);
-                if failed && !alone && self.out_of_memory(&task) {
+                if failed && !alone && self.ran_out_of_memory(&task) {
                     let name = name_of(&task.derivation);
                     self.progress
                         .print(&format!("{name} ran out of memory: it will run alone"));
-                    errors.retain(|error| !concerns(error, &task));
-                    queue.again_alone(task);
+                    errors.retain(|error| !is_about(error, &task));
+                    queue.retry_alone(task);
                     continue;
                 }
                 match failed {
-                    false => queue.built(&task),
-                    true => queue.failed(&task),
+                    false => queue.mark_built(&task),
+                    true => queue.mark_failed(&task),
                 }
                 let own = if failed {
                     status
@@ -263,17 +274,17 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// Whether a task that failed was killed, or says that there was no memory.
-    fn out_of_memory(&self, task: &Task) -> bool {
+    /// Whether a failed task was killed, or reports that it got no memory.
+    fn ran_out_of_memory(&self, task: &Task) -> bool {
         let mut finished = self.built.finished.iter().rev();
         let finished = finished.find(|finished| finished.derivation == task.derivation);
-        finished.is_some_and(Finished::out_of_memory)
+        finished.is_some_and(Finished::ran_out_of_memory)
     }
 
-    /// Handles what running Nixes say until one of them ends. Nothing if none runs.
-    fn step(&mut self) -> Result<Option<Ended>, NixError> {
+    /// Handles messages of running Nixes until one of them ends. `None` if none runs.
+    fn wait_for_end(&mut self) -> Result<Option<EndedNix>, NixError> {
         while let Ok((number, message)) = self.receiver.recv() {
-            // Numbers of activities are small; those of several Nixes must not be mixed up.
+            // Activity numbers are small, so each gets the number of its Nix.
             let own = |id: u64| (number, id);
             match message {
                 Message::Event(Event::Started {
@@ -287,37 +298,38 @@ impl<'a> Build<'a> {
                         && let Some(before) = nix.build.replace(own(id))
                         && nix.max_jobs == 1
                     {
-                        self.stopped(before);
+                        self.record_stop(before);
                     }
-                    self.progress.started(own(id), derivation, place);
+                    self.progress.start(own(id), derivation, place);
                 }
                 Message::Event(Event::Copying { id, path, cache }) => {
                     let place = BuildPlace::Cache(cache);
-                    self.progress.started(own(id), path, place);
+                    self.progress.start(own(id), path, place);
                 }
                 Message::Event(Event::Line { id, text }) => {
-                    if let Some(kilobytes) = text.strip_prefix(PEAK) {
-                        self.progress.peak(own(id), kilobytes.trim().parse().ok());
-                    } else if let Some(note) = text.strip_prefix(NOTE) {
-                        self.once(format!("note: {note}"));
+                    if let Some(kilobytes) = text.strip_prefix(PEAK_PREFIX) {
+                        self.progress
+                            .record_peak(own(id), kilobytes.trim().parse().ok());
+                    } else if let Some(note) = text.strip_prefix(NOTE_PREFIX) {
+                        self.print_once(format!("note: {note}"));
                     } else {
-                        self.progress.line(own(id), &text);
+                        self.progress.add_line(own(id), &text);
                     }
                 }
-                Message::Event(Event::Stopped { id }) => self.stopped(own(id)),
+                Message::Event(Event::Stopped { id }) => self.record_stop(own(id)),
                 Message::Event(Event::Message { level: 0, text }) => {
                     if let Some(nix) = self.running.get_mut(&number) {
                         nix.errors.push(text);
                     }
                 }
-                Message::Event(Event::Message { level: 1, text }) => self.once(text),
+                Message::Event(Event::Message { level: 1, text }) => self.print_once(text),
                 Message::Event(Event::Plain(text)) if !text.trim().is_empty() => {
                     self.progress.print(&text);
                 }
                 Message::Event(_) => {}
                 Message::Ended(status) => {
                     let nix = self.running.remove(&number);
-                    return Ok(Some(Ended {
+                    return Ok(Some(EndedNix {
                         number,
                         status: status.map_err(start_failed)?,
                         errors: nix.unwrap_or_default().errors,
@@ -328,26 +340,27 @@ impl<'a> Build<'a> {
         Ok(None)
     }
 
-    /// Shows a warning or a note, unless it was shown before.
-    fn once(&mut self, text: String) {
-        if !self.said.contains(&text) {
+    /// Prints a warning or a note, unless it was printed before.
+    fn print_once(&mut self, text: String) {
+        if !self.printed.contains(&text) {
             self.progress.print(&text);
-            self.said.insert(text);
+            self.printed.insert(text);
         }
     }
 
-    fn stopped(&mut self, id: Id) {
-        match self.progress.stopped(id) {
-            Some(Stopped::Built(finished)) => self.built.finished.push(finished),
-            Some(Stopped::Copied(path, cache)) => {
+    fn record_stop(&mut self, id: ActivityId) {
+        match self.progress.stop(id) {
+            Some(StoppedActivity::Built(finished)) => self.built.finished.push(finished),
+            Some(StoppedActivity::Copied(path, cache)) => {
                 self.built.copied.insert(path, cache);
             }
             None => {}
         }
     }
 
-    /// Starts a Nix that builds derivations; a failed one does not stop those that do not need it.
-    fn start(&mut self, derivations: &[String], max_jobs: usize) -> Result<u64, NixError> {
+    /// Starts a Nix that builds derivations. A failed derivation does not stop those that do not
+    /// need it.
+    fn start_nix(&mut self, derivations: &[String], max_jobs: usize) -> Result<u64, NixError> {
         let mut command = Command::new(&self.nix.store);
         command.args([
             "--realise",
@@ -359,15 +372,16 @@ impl<'a> Build<'a> {
         ]);
         command.args(["--max-jobs", &max_jobs.to_string()]);
         command.args(["--cores", &self.limits.cores.to_string()]);
-        // A build that could see the host would not be the same everywhere; one that silently can is worse.
+        // A build that can see the host differs between machines. Without a sandbox, Nix must fail
+        // and not build silently.
         command.args(["--option", "sandbox", "true"]);
         command.args(["--option", "sandbox-fallback", "false"]);
-        if let Some(folder) = &self.again {
-            // A result that differs is kept only together with the folder of its build.
+        if let Some(folder) = &self.kept_builds {
+            // Nix keeps a result that differs only together with the folder of its build.
             command.args(["--check", "--keep-failed"]);
             command.env("TMPDIR", folder.path());
             if cfg!(target_os = "linux") {
-                command.args(["--option", "sandbox-build-dir", ELSEWHERE]);
+                command.args(["--option", "sandbox-build-dir", SECOND_BUILD_DIR]);
             }
         }
         command
@@ -389,11 +403,12 @@ impl<'a> Build<'a> {
     }
 }
 
-/// Sends on what a Nix says, and how it ended. Nobody listens any more if the build was given up.
+/// Sends the messages of a Nix, then its exit status. Nobody receives them if the build was given
+/// up.
 fn watch(mut child: Child, number: u64, sender: &Sender<(u64, Message)>) {
     if let Some(stderr) = child.stderr.take() {
         for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
-            let event = event(&String::from_utf8_lossy(&line));
+            let event = parse_event(&String::from_utf8_lossy(&line));
             let _ = sender.send((number, Message::Event(event)));
         }
     }

@@ -1,4 +1,4 @@
-//! Derivations as Nix shows them: what each is made of. Not whether it was built.
+//! Derivations as Nix shows them: the inputs of each. Whether one was built is not known here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -17,14 +17,15 @@ pub struct Derivation {
     pub sources: Vec<String>,
     /// The path that it makes.
     pub output: String,
-    /// Whether that path is known by its content: something that is fetched.
+    /// Whether the path follows from its content: a file that is fetched.
     pub fixed: bool,
     pub builder: String,
-    /// What it was called with.
+    /// The attributes of the `derivation` call.
     pub attributes: Map<String, Value>,
 }
 
-/// What `nix show-derivation` prints of one. The lists have another form in later releases, but the same keys.
+/// The JSON of one derivation in `nix show-derivation`. Later releases print the lists in another
+/// form, under the same keys.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Shown {
@@ -45,7 +46,7 @@ struct Output {
 }
 
 impl Nix {
-    /// Some derivations without those that they need, by path.
+    /// Some derivations by path, without the derivations that they need.
     ///
     /// # Errors
     /// `NixError` with Nix's own words.
@@ -77,7 +78,7 @@ impl Nix {
     }
 
     fn read_derivations(&self, command: Command) -> Result<BTreeMap<String, Derivation>, NixError> {
-        let output = self.checked(command, "read derivations")?;
+        let output = self.run_store(command, "read derivations")?;
         read(&output.stdout)
             .map_err(|error| self.store_error("read derivations", error.to_string()))
     }

@@ -1,12 +1,13 @@
-//! Nix's own account of a build (`--log-format internal-json`) as events. The format has no documentation and grows:
-//! records that are not known here are passed over, never an error.
+//! Nix's log of a build (`--log-format internal-json`) as events. The format has no documentation
+//! and grows: unknown records are ignored, never an error.
 
 use serde::Deserialize;
 
-/// What a line of Nix's standard error says.
+/// The event that a line of Nix's standard error reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A build began. The activity's number, the derivation, and which builder has it; this machine is nothing.
+    /// A build began. `id` is the number of the activity. `machine` is the remote builder; `None`
+    /// for this machine.
     Started {
         id: u64,
         derivation: String,
@@ -20,13 +21,13 @@ pub enum Event {
     },
     /// A line that a build printed.
     Line { id: u64, text: String },
-    /// An activity ended, well or not.
+    /// An activity ended, with success or not.
     Stopped { id: u64 },
-    /// Nix says something; level 0 is an error, 1 a warning.
+    /// A message of Nix. Level 0 is an error, level 1 a warning.
     Message { level: u64, text: String },
     /// A line that is no record.
     Plain(String),
-    /// A record that means nothing to us.
+    /// A record that this program does not use.
     Other,
 }
 
@@ -45,15 +46,15 @@ struct LogRecord {
     fields: Vec<serde_json::Value>,
 }
 
-/// `Build`, among the types of activities that start.
+/// The type number of `Build` among the activities that start.
 const BUILD: u64 = 105;
-/// `Substitute`, likewise.
+/// The type number of `Substitute` among the activities that start.
 const SUBSTITUTE: u64 = 108;
-/// `buildLogLine`, among the types of results.
+/// The type number of `buildLogLine` among the results.
 const LOG_LINE: u64 = 101;
 
-/// Reads one line.
-pub fn event(line: &str) -> Event {
+/// Reads one line of the log.
+pub fn parse_event(line: &str) -> Event {
     let Some(json) = line.strip_prefix("@nix ") else {
         return Event::Plain(line.to_owned());
     };
@@ -72,7 +73,7 @@ pub fn event(line: &str) -> Event {
         ("start", BUILD) => Event::Started {
             id: record.id,
             derivation: field(0),
-            machine: machine(&field(1)),
+            machine: builder_name(&field(1)),
         },
         ("start", SUBSTITUTE) => Event::Copying {
             id: record.id,
@@ -92,8 +93,8 @@ pub fn event(line: &str) -> Event {
     }
 }
 
-/// A builder, less the parameters of its URI.
-fn machine(uri: &str) -> Option<String> {
+/// The name of a builder: its URI without parameters. `None` for this machine.
+fn builder_name(uri: &str) -> Option<String> {
     let name = uri.split('?').next()?;
     (!name.is_empty()).then(|| name.to_owned())
 }
@@ -106,7 +107,7 @@ mod tests {
     fn records_of_nix_2_8_and_later_ones() {
         let started = r#"@nix {"action":"start","fields":["/nix/store/a-t.drv","",1,1],"id":461,"level":3,"text":"building","type":105}"#;
         assert_eq!(
-            event(started),
+            parse_event(started),
             Event::Started {
                 id: 461,
                 derivation: "/nix/store/a-t.drv".to_owned(),
@@ -114,11 +115,11 @@ mod tests {
             }
         );
         assert!(matches!(
-            event(&started.replace(r#""","#, r#""ssh://b?remote-store=/s","#)),
+            parse_event(&started.replace(r#""","#, r#""ssh://b?remote-store=/s","#)),
             Event::Started { machine: Some(machine), .. } if machine == "ssh://b"
         ));
         assert_eq!(
-            event(
+            parse_event(
                 r#"@nix {"action":"start","fields":["/nix/store/a-t","file:///c"],"id":7,"level":4,"text":"","type":108}"#
             ),
             Event::Copying {
@@ -128,21 +129,21 @@ mod tests {
             }
         );
         assert_eq!(
-            event(r#"@nix {"action":"result","fields":["hello"],"id":461,"type":101}"#),
+            parse_event(r#"@nix {"action":"result","fields":["hello"],"id":461,"type":101}"#),
             Event::Line {
                 id: 461,
                 text: "hello".to_owned()
             }
         );
         assert_eq!(
-            event(r#"@nix {"action":"stop","id":461}"#),
+            parse_event(r#"@nix {"action":"stop","id":461}"#),
             Event::Stopped { id: 461 }
         );
         assert_eq!(
-            event(r#"@nix {"action":"start","id":1,"level":3,"text":"","type":999}"#),
+            parse_event(r#"@nix {"action":"start","id":1,"level":3,"text":"","type":999}"#),
             Event::Other
         );
-        assert_eq!(event("@nix not json"), Event::Other);
-        assert_eq!(event("plain"), Event::Plain("plain".to_owned()));
+        assert_eq!(parse_event("@nix not json"), Event::Other);
+        assert_eq!(parse_event("plain"), Event::Plain("plain".to_owned()));
     }
 }

@@ -1,28 +1,29 @@
-//! How much memory this process and its children may still take.
+//! The memory that this process and its children may still take.
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-/// How a version of control groups calls things.
-struct Groups {
-    /// Where the groups are.
+/// The files and names of one version of control groups.
+struct CgroupVersion {
+    /// The folder of the groups.
     root: &'static str,
-    /// Whether groups limit memory in the hierarchy of these controllers (second field of /proc/self/cgroup).
+    /// Whether groups limit memory in the hierarchy of these controllers (second field of
+    /// /proc/self/cgroup).
     limits: fn(&str) -> bool,
     limit: &'static str,
     taken: &'static str,
-    /// Keys of memory.stat for what the kernel can drop.
+    /// Keys of memory.stat for memory that the kernel can drop.
     droppable: [&'static str; 2],
 }
 
-const VERSIONS: [Groups; 2] = [
-    Groups {
+const VERSIONS: [CgroupVersion; 2] = [
+    CgroupVersion {
         root: "/sys/fs/cgroup",
         limits: str::is_empty,
         limit: "memory.max",
         taken: "memory.current",
         droppable: ["inactive_file", "active_file"],
     },
-    Groups {
+    CgroupVersion {
         root: "/sys/fs/cgroup/memory",
         limits: |names| names.split(',').any(|name| name == "memory"),
         limit: "memory.limit_in_bytes",
@@ -31,31 +32,31 @@ const VERSIONS: [Groups; 2] = [
     },
 ];
 
-/// Bytes, or nothing where the system does not say: what the machine has to spare, or less where a control group (of
-/// either version) has a limit.
+/// Bytes that are available: the free memory of the machine, or less if a control group (of either
+/// version) has a limit. `None` if the system does not say.
 pub fn available() -> Option<u64> {
-    let machine = machine(&std::fs::read_to_string("/proc/meminfo").ok()?)?;
+    let machine = available_on_machine(&std::fs::read_to_string("/proc/meminfo").ok()?)?;
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let left = VERSIONS.iter().flat_map(|version| {
         let group = version.group(&groups).unwrap_or_default();
         let dirs = group
             .ancestors()
             .map(|dir| Utf8Path::new(version.root).join(dir));
-        dirs.filter_map(|dir| version.left(&dir))
+        dirs.filter_map(|dir| version.free_bytes(&dir))
             .collect::<Vec<_>>()
     });
     Some(left.fold(machine, u64::min))
 }
 
-fn machine(meminfo: &str) -> Option<u64> {
+fn available_on_machine(meminfo: &str) -> Option<u64> {
     let mut lines = meminfo.lines();
     let line = lines.find(|line| line.starts_with("MemAvailable:"))?;
     let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kilobytes * 1024)
 }
 
-impl Groups {
-    /// The group of this process, relative to the root of all.
+impl CgroupVersion {
+    /// The group of this process, relative to the root of all groups.
     fn group(&self, groups: &str) -> Option<Utf8PathBuf> {
         groups.lines().find_map(|line| {
             let (_, line) = line.split_once(':')?;
@@ -64,8 +65,9 @@ impl Groups {
         })
     }
 
-    /// What a group's own limit leaves. What the kernel can drop does not count as taken.
-    fn left(&self, dir: &Utf8Path) -> Option<u64> {
+    /// Bytes that a group's own limit leaves. Memory that the kernel can drop does not count as
+    /// taken.
+    fn free_bytes(&self, dir: &Utf8Path) -> Option<u64> {
         let read = |name| std::fs::read_to_string(dir.join(name)).ok();
         let number = |name| read(name)?.trim().parse::<u64>().ok();
         let stat = read("memory.stat").unwrap_or_default();
@@ -87,8 +89,8 @@ mod tests {
     #[test]
     fn what_the_kernel_says_is_read() {
         let meminfo = "MemTotal:       24 kB\nMemAvailable:   20 kB\n";
-        assert_eq!(machine(meminfo), Some(20 * 1024));
-        assert_eq!(machine("MemTotal: 24 kB\n"), None);
+        assert_eq!(available_on_machine(meminfo), Some(20 * 1024));
+        assert_eq!(available_on_machine("MemTotal: 24 kB\n"), None);
         let groups = "4:cpu,memory:/d\n1:name=x:/a\n0::/b/c\n";
         assert_eq!(VERSIONS[0].group(groups), Some("b/c".into()));
         assert_eq!(VERSIONS[1].group(groups), Some("d".into()));
@@ -96,7 +98,7 @@ mod tests {
         for version in &VERSIONS {
             let dir = tempfile::tempdir().expect("a temporary folder");
             let dir = Utf8Path::from_path(dir.path()).expect("UTF-8");
-            assert_eq!(version.left(dir), None);
+            assert_eq!(version.free_bytes(dir), None);
             let [inactive, active] = version.droppable;
             for (name, text) in [
                 (version.limit, "1000\n".to_owned()),
@@ -108,9 +110,9 @@ mod tests {
             ] {
                 std::fs::write(dir.join(name), text).expect("written");
             }
-            assert_eq!(version.left(dir), Some(500));
+            assert_eq!(version.free_bytes(dir), Some(500));
             std::fs::write(dir.join(version.limit), "max\n").expect("written");
-            assert_eq!(version.left(dir), None);
+            assert_eq!(version.free_bytes(dir), None);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The only place that starts Nix. No experimental feature needs to be on in its configuration.
+//! The only place that starts Nix. Nix's configuration needs no experimental feature for it.
 
 pub mod build;
 pub mod derivation;
@@ -67,15 +67,17 @@ pub struct Nix {
     instantiate: PathBuf,
     store: PathBuf,
     nix: PathBuf,
-    /// Binary caches to ask; nothing where Nix's configuration could not be read.
+    /// Binary caches to ask; `None` if Nix's configuration could not be read.
     substituters: Option<String>,
-    /// Where it is configured to build on other machines too: how many derivations it builds here at a time.
+    /// The number of derivations that Nix builds here at a time, if it is configured to build on
+    /// other machines, too; otherwise `None`.
     jobs_beside_builders: Option<usize>,
-    /// Systems that it builds for, here or on other machines; `None` where its configuration could not be read.
+    /// Systems that it builds for, here or on other machines; `None` if its configuration could not
+    /// be read.
     systems: Option<BTreeSet<String>>,
-    /// Whether it has no users to run builds as, so that root has to do it itself.
+    /// Whether it has no users to run builds as, so that root has to run them.
     single_user: bool,
-    /// A hash of its configuration; empty where that could not be read.
+    /// A hash of its configuration; empty if it could not be read.
     configuration: String,
 }
 
@@ -106,13 +108,14 @@ impl Nix {
         Ok(nix)
     }
 
-    /// Where Nix is configured to build on other machines too: how many derivations it builds here at a time, which may be
-    /// none.
+    /// The number of derivations that Nix builds here at a time, if it is configured to build on
+    /// other machines, too; otherwise `None`. The number may be 0.
     pub fn jobs_beside_builders(&self) -> Option<usize> {
         self.jobs_beside_builders
     }
 
-    /// Whether it has a machine that builds for a system; true where nobody can tell, as of a store on another machine.
+    /// Whether it has a machine that builds for a system. True if that is unknown, as for a store
+    /// on another machine.
     pub fn builds_for(&self, system: &str) -> bool {
         let known = self
             .systems
@@ -121,8 +124,8 @@ impl Nix {
         known.is_none_or(|systems| systems.contains(system))
     }
 
-    /// Facts that tell one Nix and its store from others: the program's file, its configuration, and the variables that
-    /// choose a store.
+    /// Facts that tell one Nix and its store from others: the program's file, its configuration,
+    /// and the variables that choose a store.
     pub fn identity(&self) -> String {
         let variable = |name| format!("{name}={:?}", std::env::var_os(name));
         let file = crate::file::identity(&self.instantiate);
@@ -138,7 +141,7 @@ impl Nix {
         facts.join("\n")
     }
 
-    /// Whether it builds whatever the store lacks, since there is no binary cache to ask.
+    /// Whether it builds everything that the store lacks, since it has no binary cache to ask.
     pub fn asks_no_cache(&self) -> bool {
         self.substituters.as_deref().is_some_and(str::is_empty)
     }
@@ -149,7 +152,8 @@ impl Nix {
         serde_json::from_slice(&output.stdout).ok()
     }
 
-    /// What every Nix is told: the binary caches to ask, and to build as root where nobody else can.
+    /// The options of every Nix: the binary caches to ask, and to build as root if there are no
+    /// users for builds.
     fn options(&self) -> Vec<&str> {
         let mut options = Vec::new();
         if let Some(caches) = &self.substituters {
@@ -161,8 +165,8 @@ impl Nix {
         options
     }
 
-    /// Evaluates a function of a file and returns its result as JSON. `arguments` are strings by name. Derivations whose
-    /// paths are part of it come into the store.
+    /// Evaluates a function of a file and returns its result as JSON. `arguments` are strings by
+    /// name. Derivations whose paths are part of the result come into the store.
     ///
     /// # Errors
     /// `NixError::Evaluate` with Nix's own words.
@@ -181,7 +185,7 @@ impl Nix {
             why,
         };
         if !output.status.success() {
-            return Err(fail(words(&output)));
+            return Err(fail(error_text(&output)));
         }
         serde_json::from_slice(&output.stdout).map_err(|error| fail(error.to_string()))
     }
@@ -195,8 +199,8 @@ impl Nix {
         command
     }
 
-    /// Enters the shell of an attribute of an expression, in a folder, and returns how it ended. `command` runs in place
-    /// of an interactive shell. `library` is where the Nix library lies.
+    /// Enters the shell of an attribute of an expression, in a folder, and returns its exit status.
+    /// `command` runs instead of an interactive shell. `library` is the folder of the Nix library.
     pub fn develop(
         &self,
         library: &Utf8Path,
@@ -207,12 +211,14 @@ impl Nix {
     ) -> Result<ExitStatus, NixError> {
         let mut nix = Command::new(&self.nix);
         nix.args(["--extra-experimental-features", "nix-command flakes"]);
-        // Where Nix looks for an interactive bash: not in nixpkgs, not in a registry on the network.
+        // The registry from which Nix takes an interactive bash, instead of nixpkgs and of a
+        // registry on the network.
         let registry = library.join("nix/shell/registry.json");
         nix.args(["--option", "flake-registry", registry.as_str()]);
         nix.args(self.options());
         nix.arg("develop");
-        // A checkout (KERNEL_BUILDER_LIBRARY) is another flake: the bash of the PATH will do.
+        // A checkout (KERNEL_BUILDER_LIBRARY) is another flake, and its shell takes the bash of the
+        // PATH.
         if !library.join("Cargo.toml").exists() {
             let bash = format!("path:{library}");
             nix.args(["--override-flake", "nixpkgs", &bash]);
@@ -221,7 +227,7 @@ impl Nix {
         if !command.is_empty() {
             nix.arg("--command").args(command);
         }
-        // This program, for the shell to have.
+        // The folder of this program, which the shell adds to its PATH.
         if let Ok(program) = std::env::current_exe()
             && let Some(dir) = program.parent()
         {
@@ -235,20 +241,20 @@ impl Nix {
             })
     }
 
-    /// Those of some store paths that are not in the store.
-    pub fn invalid(&self, paths: &[String]) -> Result<Vec<String>, NixError> {
+    /// The paths of a list that are not in the store.
+    pub fn invalid_paths(&self, paths: &[String]) -> Result<Vec<String>, NixError> {
         let mut invalid = Vec::new();
         for some in paths.chunks(PATHS_AT_A_TIME) {
             let mut command = self.store_command();
             command
                 .args(["--check-validity", "--print-invalid"])
                 .args(some);
-            invalid.extend(lines(&self.checked(command, "look up paths")?));
+            invalid.extend(output_lines(&self.run_store(command, "look up paths")?));
         }
         Ok(invalid)
     }
 
-    /// Adds a file (`recursive` false) or a tree under its own name and returns its store path.
+    /// Adds a file, or with `recursive` a tree, under its own name and returns its store path.
     pub fn add_fixed(&self, path: &Utf8Path, recursive: bool) -> Result<String, NixError> {
         let mut command = self.store_command();
         command.arg("--add-fixed");
@@ -256,8 +262,8 @@ impl Nix {
             command.arg("--recursive");
         }
         command.args(["sha256", path.as_str()]);
-        let output = self.checked(command, "add a path")?;
-        Ok(lines(&output).into_iter().next().unwrap_or_default())
+        let output = self.run_store(command, "add a path")?;
+        Ok(output_lines(&output).into_iter().next().unwrap_or_default())
     }
 
     /// The sha256 of a tree in Nix's archive format, lower-case hex.
@@ -267,7 +273,7 @@ impl Nix {
     pub fn hash_tree(&self, path: &Utf8Path) -> Result<String, NixError> {
         let mut command = self.store_command();
         command.args(["--dump", path.as_str()]);
-        let output = self.checked(command, "read a tree")?;
+        let output = self.run_store(command, "read a tree")?;
         Ok(crate::hex(&Sha256::digest(&output.stdout)))
     }
 
@@ -275,16 +281,16 @@ impl Nix {
     pub fn add_fixed_files(&self, files: &[Utf8PathBuf]) -> Result<Vec<String>, NixError> {
         let mut command = self.store_command();
         command.args(["--add-fixed", "sha256"]).args(files);
-        Ok(lines(&self.checked(command, "add files")?))
+        Ok(output_lines(&self.run_store(command, "add files")?))
     }
 
-    /// The derivations that building some derivations would build, dependencies first. What a binary cache has is not
-    /// among them.
+    /// The derivations that building some derivations would build, dependencies first. Derivations
+    /// whose output a binary cache has are not among them.
     pub fn to_build(&self, derivations: &[String]) -> Result<Vec<String>, NixError> {
         let mut command = self.store_command();
         command.args(["--realise", "--dry-run"]).args(derivations);
-        let output = self.checked(command, "plan a build")?;
-        // Nix lists them on stderr, indented, one a line; only derivations end in .drv.
+        let output = self.run_store(command, "plan a build")?;
+        // NB: Nix lists them on stderr, indented, one a line. Only derivations end in .drv.
         let listed = String::from_utf8_lossy(&output.stderr);
         Ok(listed
             .lines()
@@ -294,7 +300,7 @@ impl Nix {
             .collect())
     }
 
-    /// Those of some derivations that were not built: what they make is not in the store. NB: they make one path each.
+    /// The derivations of a list whose output is not in the store. NB: each has one output.
     pub fn unbuilt<'a>(
         &self,
         derivations: impl Iterator<Item = &'a String>,
@@ -305,8 +311,8 @@ impl Nix {
         }
         let mut command = self.store_command();
         command.args(["--query", "--outputs"]).args(&derivations);
-        let outputs = lines(&self.checked(command, "query derivations")?);
-        let invalid = self.invalid(&outputs)?;
+        let outputs = output_lines(&self.run_store(command, "query derivations")?);
+        let invalid = self.invalid_paths(&outputs)?;
         let made = derivations.into_iter().zip(outputs);
         Ok(made
             .filter(|(_, output)| invalid.contains(output))
@@ -326,9 +332,9 @@ impl Nix {
         let restored = restore.output().map_err(not_started)?;
         let dumped = dump.wait().map_err(not_started)?;
         if dumped.success() {
-            self.successful(&restored, "copy a path out")
+            self.check_success(&restored, "copy a path out")
         } else {
-            Err(self.store_error("copy a path out", words(&restored)))
+            Err(self.store_error("copy a path out", error_text(&restored)))
         }
     }
 
@@ -336,7 +342,7 @@ impl Nix {
     pub fn dump(&self, path: &str, file: &Utf8Path) -> Result<(), NixError> {
         let output = File::create(file).map_err(not_started)?;
         let dumped = self.dump_command(path).stdout(output).output();
-        self.successful(&dumped.map_err(not_started)?, "copy a path out")
+        self.check_success(&dumped.map_err(not_started)?, "copy a path out")
     }
 
     /// Unpacks a file in Nix's archive format to a path that does not exist yet.
@@ -344,10 +350,10 @@ impl Nix {
         let mut command = self.store_command();
         command.args(["--restore", target.as_str()]);
         command.stdin(File::open(file).map_err(not_started)?);
-        self.successful(&command.output().map_err(not_started)?, "unpack an archive")
+        self.check_success(&command.output().map_err(not_started)?, "unpack an archive")
     }
 
-    // NB: not `nix-store --dump`, which reads a path of the file system: a store may lie elsewhere.
+    // NB: `nix-store --dump` reads a path of the file system, but a store may lie elsewhere.
     fn dump_command(&self, path: &str) -> Command {
         let mut command = self.nix_command();
         command
@@ -356,12 +362,12 @@ impl Nix {
         command
     }
 
-    /// Uses nothing of the network from now on.
+    /// Uses no network from now on.
     pub fn stay_offline(&mut self) {
         self.substituters = Some(String::new());
     }
 
-    /// The folder of the store on this machine; nothing for one on another machine.
+    /// The folder of the store on this machine; `None` for a store on another machine.
     pub fn store_folder(&self) -> Option<Utf8PathBuf> {
         let variable = |name| std::env::var(name).unwrap_or_default();
         let remote = variable("NIX_REMOTE");
@@ -383,7 +389,7 @@ impl Nix {
         Command::new(&self.store)
     }
 
-    /// The `nix` command, for the little that the older commands cannot do.
+    /// The `nix` command, for the few actions that the older commands cannot do.
     fn nix_command(&self) -> Command {
         let mut command = Command::new(&self.nix);
         command
@@ -402,19 +408,19 @@ impl Nix {
         }
     }
 
-    fn successful(&self, output: &Output, action: &'static str) -> Result<(), NixError> {
+    fn check_success(&self, output: &Output, action: &'static str) -> Result<(), NixError> {
         match output.status.success() {
             true => Ok(()),
-            false => Err(self.store_error(action, words(output))),
+            false => Err(self.store_error(action, error_text(output))),
         }
     }
 
-    fn checked(&self, command: Command, action: &'static str) -> Result<Output, NixError> {
+    fn run_store(&self, command: Command, action: &'static str) -> Result<Output, NixError> {
         let output = self.run(command, "nix-store")?;
         if output.status.success() {
             Ok(output)
         } else {
-            Err(self.store_error(action, words(&output)))
+            Err(self.store_error(action, error_text(&output)))
         }
     }
 
@@ -426,8 +432,8 @@ impl Nix {
     }
 }
 
-/// The configured binary caches but the one of nixpkgs, which has nothing of ours: asking it costs seconds where it
-/// cannot be reached.
+/// The configured binary caches without the one of nixpkgs. That cache has no file of kernels, and
+/// asking it costs seconds if it cannot be reached.
 fn configured_caches(settings: &serde_json::Value) -> Option<String> {
     let caches = settings["substituters"]["value"].as_array()?;
     let names = caches.iter().filter_map(|cache| cache.as_str());
@@ -447,8 +453,8 @@ fn has_builders(settings: &serde_json::Value) -> bool {
     !builders(settings).is_empty()
 }
 
-/// Other machines that it builds on, a line each: where, for which systems, and more. NB: the default names a file that need
-/// not exist.
+/// Other machines that Nix builds on, a line each: address, systems, and more. NB: the default
+/// names a file that may not exist.
 fn builders(settings: &serde_json::Value) -> Vec<String> {
     let builders = settings["builders"]["value"].as_str().unwrap_or_default();
     let parts = builders.split([';', '\n']).map(str::trim);
@@ -465,7 +471,7 @@ fn builders(settings: &serde_json::Value) -> Vec<String> {
     lines
 }
 
-/// This machine's systems, and those of the machines that it builds on.
+/// This machine's systems, and those of the machines that Nix builds on.
 fn systems(settings: &serde_json::Value) -> BTreeSet<String> {
     let own = settings["system"]["value"].as_str().into_iter();
     let extra = settings["extra-platforms"]["value"].as_array();
@@ -478,7 +484,8 @@ fn systems(settings: &serde_json::Value) -> BTreeSet<String> {
     systems
 }
 
-/// Root's Nix builds as the users of a group. Containers and Debian's nix-bin alone have none, and Nix then builds nothing.
+/// Whether Nix lacks the users of a group as which root's Nix runs builds. Containers with only
+/// Debian's nix-bin have none, and Nix then fails to build.
 fn lacks_build_users(settings: &serde_json::Value) -> bool {
     const NOT_FOUND: i32 = 2;
     let group = settings["build-users-group"]["value"].as_str();
@@ -488,7 +495,7 @@ fn lacks_build_users(settings: &serde_json::Value) -> bool {
     })
 }
 
-/// The name of a store path: what follows the hash, without `.drv`.
+/// The name of a store path: the part after the hash, without `.drv`.
 pub fn name_of(path: &str) -> &str {
     let base = path.rsplit('/').next().unwrap_or(path);
     let name = base.split_once('-').map_or(base, |(_, name)| name);
@@ -502,13 +509,13 @@ fn not_started(source: std::io::Error) -> NixError {
     }
 }
 
-fn words(output: &Output) -> String {
+fn error_text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr)
         .trim_end()
         .to_owned()
 }
 
-fn lines(output: &Output) -> Vec<String> {
+fn output_lines(output: &Output) -> Vec<String> {
     String::from_utf8_lossy(&output.stdout)
         .lines()
         .map(str::to_owned)

@@ -1,5 +1,5 @@
-//! What a person sees while Nix builds: a bar over all derivations and a line for each that runs. Nothing of it is
-//! drawn where standard error is no terminal; there, a line is printed when a derivation is done.
+//! The display while Nix builds: a bar over all derivations and a line for each that runs. If
+//! standard error is no terminal, no bar is drawn, and a line is printed when a derivation is done.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,16 +9,16 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::name_of;
 
-/// Lines of running derivations; more than that are only counted.
-const ROWS: usize = 8;
+/// The most lines of running derivations. Further derivations are only counted.
+const MAX_ROWS: usize = 8;
 
-/// The number of a Nix, and that Nix's number of an activity.
-pub type Id = (u64, u64);
+/// The number of a Nix, then that Nix's number of an activity.
+pub type ActivityId = (u64, u64);
 
 pub struct Progress {
     bars: MultiProgress,
     total: ProgressBar,
-    running: BTreeMap<Id, RunningStep>,
+    running: BTreeMap<ActivityId, RunningStep>,
     /// Store paths that came from binary caches.
     copied: BTreeSet<String>,
     /// Whether every line of every build is printed.
@@ -36,22 +36,22 @@ struct RunningStep {
     peak: Option<u64>,
 }
 
-/// Where something comes from.
+/// The place where a store path comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BuildPlace {
-    /// It is built on this machine.
+    /// This machine builds it.
     Here,
-    /// It is built on another.
+    /// Another machine builds it.
     Builder(String),
-    /// It is copied from a binary cache.
+    /// A binary cache has it.
     Cache(String),
 }
 
-/// What has ended.
+/// The activity that has ended.
 #[derive(Debug)]
-pub enum Stopped {
+pub enum StoppedActivity {
     Built(Finished),
-    /// A store path, and the binary cache that it is from.
+    /// A store path, and the binary cache that it came from.
     Copied(String, String),
 }
 
@@ -59,19 +59,19 @@ pub enum Stopped {
 #[derive(Clone, Debug)]
 pub struct Finished {
     pub derivation: String,
-    /// The builder that had it; nothing for this machine.
+    /// The remote builder; `None` for this machine.
     pub machine: Option<String>,
     pub seconds: f64,
-    /// Bytes that the largest of its processes had; only compilations say.
+    /// Bytes of its largest process. Only compilations report them.
     pub peak: Option<u64>,
     /// Its last lines of output.
     pub last_lines: Vec<String>,
 }
 
 impl Finished {
-    /// Whether its last lines say that it was killed or got no memory, as compilers and shells put it. There is nothing but
-    /// words to go by; where they mislead, the unit is tried once more.
-    pub fn out_of_memory(&self) -> bool {
+    /// Whether its last lines say that it was killed or got no memory, in the words of compilers
+    /// and shells. Only these words tell it; if they mislead, the unit is tried once more.
+    pub fn ran_out_of_memory(&self) -> bool {
         const WORDS: [&str; 6] = [
             "Killed",
             "SIGKILL",
@@ -104,14 +104,14 @@ impl Progress {
         }
     }
 
-    pub fn started(&mut self, id: Id, path: String, place: BuildPlace) {
+    pub fn start(&mut self, id: ActivityId, path: String, place: BuildPlace) {
         let terminal = self.terminal;
         let row = (self
             .running
             .values()
             .filter(|running| running.row.is_some())
             .count()
-            < ROWS)
+            < MAX_ROWS)
             .then(|| {
                 let row = self.bars.add(ProgressBar::new_spinner());
                 row.set_style(style("  {elapsed:>4} {prefix} {wide_msg}"));
@@ -144,8 +144,8 @@ impl Progress {
         });
     }
 
-    /// How much memory a compilation had, in kB.
-    pub fn peak(&mut self, id: Id, kilobytes: Option<u64>) {
+    /// Records the peak memory of a compilation, in kB.
+    pub fn record_peak(&mut self, id: ActivityId, kilobytes: Option<u64>) {
         if let Some(running) = self.running.get_mut(&id) {
             running.peak = running
                 .peak
@@ -153,7 +153,7 @@ impl Progress {
         }
     }
 
-    pub fn line(&mut self, id: Id, text: &str) {
+    pub fn add_line(&mut self, id: ActivityId, text: &str) {
         let Some(running) = self.running.get_mut(&id) else {
             return;
         };
@@ -170,7 +170,7 @@ impl Progress {
         }
     }
 
-    pub fn stopped(&mut self, id: Id) -> Option<Stopped> {
+    pub fn stop(&mut self, id: ActivityId) -> Option<StoppedActivity> {
         let running = self.running.remove(&id)?;
         let seconds = running.since.elapsed().as_secs_f64();
         if let Some(row) = running.row {
@@ -180,11 +180,11 @@ impl Progress {
         let (name, place) = (name_of(&running.path), &running.place);
         let machine = match &running.place {
             BuildPlace::Cache(cache) => {
-                // Several Nixes may wait for the same one.
+                // Several Nixes may wait for the same copy.
                 if self.copied.insert(running.path.clone()) {
                     self.log(&format!("copied {name}{place} {seconds:.1} s"));
                 }
-                return Some(Stopped::Copied(running.path, cache.clone()));
+                return Some(StoppedActivity::Copied(running.path, cache.clone()));
             }
             BuildPlace::Builder(machine) => Some(machine.clone()),
             BuildPlace::Here => None,
@@ -195,7 +195,7 @@ impl Progress {
             self.total.length().unwrap_or_default(),
         );
         self.log(&format!("[{done}/{of}] {name}{place} {seconds:.1} s"));
-        Some(Stopped::Built(Finished {
+        Some(StoppedActivity::Built(Finished {
             derivation: running.path,
             machine,
             seconds,
@@ -204,17 +204,17 @@ impl Progress {
         }))
     }
 
-    /// A line where nothing is drawn.
+    /// Prints a line if no bars are drawn.
     fn log(&self, line: &str) {
         if !self.terminal {
             self.print(line);
         }
     }
 
-    /// A line above the bars.
+    /// Prints a line above the bars.
     pub fn print(&self, line: &str) {
         if self.terminal {
-            // The terminal went away: the build goes on without it.
+            // NB: if the terminal has gone away, the build goes on without it.
             let _ = self.bars.println(line);
         } else {
             anstream::eprintln!("{line}");
@@ -227,7 +227,7 @@ impl Progress {
 }
 
 impl fmt::Display for BuildPlace {
-    /// What follows the name of a thing.
+    /// Prints the place as it follows the name of a derivation.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BuildPlace::Here => Ok(()),
@@ -255,12 +255,12 @@ mod tests {
             ProgressDrawTarget::term_like(Box::new(terminal.clone())),
         );
         let derivation = "/nix/store/abc-relu.cu.o.drv".to_owned();
-        progress.started(
+        progress.start(
             (1, 1),
             derivation,
             BuildPlace::Builder("ssh://b".to_owned()),
         );
-        progress.line((1, 1), "compiling");
+        progress.add_line((1, 1), "compiling");
         let draw = |progress: &Progress| {
             for running in progress.running.values() {
                 running.row.as_ref().expect("a row").force_draw();
@@ -271,7 +271,7 @@ mod tests {
         let shown = terminal.contents();
         assert!(shown.contains("0/2 built"), "{shown}");
         assert!(shown.contains("relu.cu.o on ssh://b compiling"), "{shown}");
-        let Some(Stopped::Built(finished)) = progress.stopped((1, 1)) else {
+        let Some(StoppedActivity::Built(finished)) = progress.stop((1, 1)) else {
             panic!("it ran");
         };
         assert_eq!(finished.last_lines, ["compiling"]);

@@ -1,4 +1,5 @@
-//! Which step of a build starts when: what most depends on first, as many as cores and memory allow. Not how one is run.
+//! The schedule of a build: which step starts when. Steps that most other steps wait for start
+//! first, as many as cores and memory allow. build.rs runs them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,47 +9,48 @@ use serde::{Deserialize, Serialize};
 use super::name_of;
 use crate::file::replace_private_file;
 
-/// What a step took, or is guessed to take.
+/// The time and memory that a step took, or is guessed to take.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 pub struct Cost {
-    /// The most memory that one of its processes had; 0 for what is no compilation.
+    /// Bytes of its largest process; 0 for steps that compile nothing.
     pub bytes: u64,
     pub seconds: f64,
 }
 
-/// A step that is to be done.
+/// A step to build.
 #[derive(Clone, Debug)]
 pub struct Task {
     pub derivation: String,
     pub cost: Cost,
-    /// Derivations that come before it; those that are not to be built do not count.
+    /// Derivations that must be built before it.
     pub needs: Vec<String>,
 }
 
-/// Seconds that tasks take together which one Nix builds: much longer than it takes to start one.
-const TOGETHER: f64 = 4.0;
+/// Seconds that the tasks of one Nix take together. It is much more than the time to start a Nix.
+const BATCH_SECONDS: f64 = 4.0;
 
 /// Steps that wait and run.
 #[derive(Debug)]
 pub struct Queue {
-    /// The next one last.
+    /// Waiting tasks; the next one is the last.
     waiting: Vec<Task>,
-    /// Memory that each batch takes, by its first task.
+    /// Bytes that each running batch takes, by its first task.
     running: BTreeMap<String, u64>,
-    /// To be run with nothing beside them.
+    /// Tasks to run while no other task runs.
     alone: Vec<Task>,
-    /// All that wait, run, or are to run again.
+    /// Derivations of all tasks that wait, run, or are to run again.
     unfinished: BTreeSet<String>,
     alone_runs: bool,
     jobs: usize,
-    /// The most seconds of a batch of several.
-    together: f64,
+    /// The most seconds of a batch with several tasks.
+    batch_seconds: f64,
 }
 
 impl Queue {
-    /// At most `jobs` batches at a time. Each comes after those that it needs.
+    /// A queue that runs at most `jobs` batches at a time. Each task comes after those that it
+    /// needs.
     pub fn new(tasks: Vec<Task>, jobs: usize) -> Self {
-        // The first to start is that from which the longest chain leads to the end.
+        // The first task to start is the one with the longest chain of tasks after it.
         let mut chains: BTreeMap<String, f64> = BTreeMap::new();
         for task in tasks.iter().rev() {
             let after = chains.get(&task.derivation).copied().unwrap_or_default();
@@ -67,23 +69,24 @@ impl Queue {
             alone: Vec::new(),
             alone_runs: false,
             jobs: jobs.max(1),
-            together: TOGETHER,
+            batch_seconds: BATCH_SECONDS,
         }
     }
 
-    /// Every batch is of one task.
+    /// Makes every batch have one task.
     #[must_use]
-    pub fn one_by_one(self) -> Self {
+    pub fn with_single_tasks(self) -> Self {
         Self {
-            together: 0.0,
+            batch_seconds: 0.0,
             ..self
         }
     }
 
-    /// The next batch to start, which is to be built one after the other; empty if none fits. Short ones come several at a
-    /// time, fewer where few are ready, so that all cores have some. `available` is the memory that is free now,
-    /// less what those that run may still take. One runs always, whatever it needs.
-    pub fn next(&mut self, available: Option<u64>) -> Vec<Task> {
+    /// The next batch to start, whose tasks are built one after the other; empty if none fits. A
+    /// batch has several short tasks, but fewer if few are ready, so that all cores have some.
+    /// `available` is the memory that is free now, less the memory that running tasks may still
+    /// take. If no task runs, one starts, whatever memory it needs.
+    pub fn next_batch(&mut self, available: Option<u64>) -> Vec<Task> {
         if self.alone_runs || self.running.len() >= self.jobs {
             return Vec::new();
         }
@@ -91,7 +94,7 @@ impl Queue {
         let is_ready = |task: &Task| !task.needs.iter().any(|needed| unfinished.contains(needed));
         let ready = self.waiting.iter().filter(|task| is_ready(task));
         let ready: f64 = ready.map(|task| task.cost.seconds).sum();
-        let share = self.together.min(ready / (2 * self.jobs) as f64);
+        let share = self.batch_seconds.min(ready / (2 * self.jobs) as f64);
         let mut batch: Vec<Task> = Vec::new();
         let mut seconds = 0.0;
         let idle = self.running.is_empty();
@@ -119,43 +122,44 @@ impl Queue {
         batch
     }
 
-    /// Memory that those that run are expected to have in the end.
-    pub fn expected(&self) -> u64 {
+    /// Bytes that the running tasks are expected to take at their peak.
+    pub fn expected_memory(&self) -> u64 {
         self.running.values().sum()
     }
 
-    /// Whether the one that runs does so with nothing beside it, for want of memory.
+    /// Whether a task runs alone, since it ran out of memory before.
     pub fn is_alone(&self) -> bool {
         self.alone_runs
     }
 
-    /// A batch ended: each of its tasks was built, failed, or runs again.
-    pub fn ended(&mut self, batch: &[Task]) {
+    /// Ends a batch. Each of its tasks was built, failed, or runs again.
+    pub fn end_batch(&mut self, batch: &[Task]) {
         if let Some(first) = batch.first() {
             self.running.remove(&first.derivation);
         }
         self.alone_runs = false;
     }
 
-    /// One was built.
-    pub fn built(&mut self, task: &Task) {
+    /// Records that a task was built.
+    pub fn mark_built(&mut self, task: &Task) {
         self.unfinished.remove(&task.derivation);
     }
 
-    /// One failed: those that need it will not run.
-    pub fn failed(&mut self, task: &Task) {
-        self.built(task);
+    /// Records that a task failed: tasks that need it will not run.
+    pub fn mark_failed(&mut self, task: &Task) {
+        self.mark_built(task);
         let needs = |other: &Task| other.needs.contains(&task.derivation);
         self.waiting.retain(|other| !needs(other));
     }
 
-    /// One ended for want of memory: it runs again when nothing else does.
-    pub fn again_alone(&mut self, task: Task) {
+    /// Records that a task ran out of memory: it runs again when no other task does.
+    pub fn retry_alone(&mut self, task: Task) {
         self.alone.push(task);
     }
 }
 
-/// What steps took in earlier runs, by the name of their derivation: an edit changes everything else of it.
+/// The costs of steps in earlier runs, by the name of their derivation. An edit of a source changes
+/// the hash of a derivation, but not its name.
 #[derive(Debug, Default)]
 pub struct Costs {
     file: Utf8PathBuf,
@@ -163,7 +167,8 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// Reads a file; one that is missing or broken is like an empty one, since nothing but speed depends on it.
+    /// Reads a file. A file that is missing or broken is like an empty one, since only the speed of
+    /// builds depends on it.
     pub fn open(file: &Utf8Path) -> Self {
         let text = std::fs::read(file).unwrap_or_default();
         Self {
@@ -172,33 +177,36 @@ impl Costs {
         }
     }
 
-    /// What a derivation took last.
-    pub fn known(&self, derivation: &str) -> Option<Cost> {
+    /// The last cost of a derivation.
+    pub fn last_cost(&self, derivation: &str) -> Option<Cost> {
         self.known.get(name_of(derivation)).copied()
     }
 
-    /// What a derivation took last, else a guess for its compiler, or for what has none.
-    pub fn expected(&self, derivation: &str, driver: Option<&str>) -> Cost {
-        self.known(derivation).unwrap_or_else(|| guess(driver))
+    /// The last cost of a derivation, or else a guess for its compiler. `driver` is `None` for a
+    /// step that compiles nothing.
+    pub fn expected_cost(&self, derivation: &str, driver: Option<&str>) -> Cost {
+        self.last_cost(derivation)
+            .unwrap_or_else(|| guess_cost(driver))
     }
 
-    /// What a derivation took.
-    pub fn learn(&mut self, derivation: &str, cost: Cost) {
+    /// Records the cost of a derivation.
+    pub fn record(&mut self, derivation: &str, cost: Cost) {
         self.known.insert(name_of(derivation).to_owned(), cost);
     }
 
     /// Writes the file.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// `std::io::Error` if the file system fails.
     pub fn save(&self) -> std::io::Result<()> {
         replace_private_file(&self.file, &serde_json::to_vec(&self.known)?)
     }
 }
 
-/// A first guess that is rarely too small: with torch's headers, nvcc takes 2.7 GB and 30 s, clang 1 GB and 25 s, g++ 0.6 GB
-/// and 20 s (measured with torch 2.11); templates and tables of an author's own take more.
-fn guess(driver: Option<&str>) -> Cost {
+/// A first guess that is rarely too small. With torch's headers, nvcc takes 2.7 GB and 30 s, clang
+/// 1 GB and 25 s, g++ 0.6 GB and 20 s (measured with torch 2.11). An author's own templates and
+/// tables take more.
+fn guess_cost(driver: Option<&str>) -> Cost {
     match driver {
         None => Cost {
             bytes: 256 << 20,
@@ -234,11 +242,11 @@ mod tests {
         batch.iter().map(|task| &*task.derivation).collect()
     }
 
-    /// One batch ended, and all of it was built.
+    /// Ends a batch whose tasks were all built.
     fn built(queue: &mut Queue, batch: &[Task]) {
-        queue.ended(batch);
+        queue.end_batch(batch);
         for task in batch {
-            queue.built(task);
+            queue.mark_built(task);
         }
     }
 
@@ -250,19 +258,19 @@ mod tests {
             task("heavy", 4, 5.0),
         ];
         let mut queue = Queue::new(tasks, 2);
-        let long = queue.next(Some(3 * GB));
+        let long = queue.next_batch(Some(3 * GB));
         assert_eq!(names(&long), ["long"]);
-        assert_eq!(queue.expected(), GB);
-        let short = queue.next(Some(2 * GB));
+        assert_eq!(queue.expected_memory(), GB);
+        let short = queue.next_batch(Some(2 * GB));
         assert_eq!(names(&short), ["short"]);
-        // Two run already.
-        assert!(queue.next(Some(9 * GB)).is_empty());
+        // Two tasks run already.
+        assert!(queue.next_batch(Some(9 * GB)).is_empty());
         built(&mut queue, &long);
-        assert!(queue.next(Some(2 * GB)).is_empty());
+        assert!(queue.next_batch(Some(2 * GB)).is_empty());
         built(&mut queue, &short);
-        // Nothing else runs: it is tried.
-        assert_eq!(names(&queue.next(Some(2 * GB))), ["heavy"]);
-        assert!(queue.next(None).is_empty());
+        // No other task runs, so this one starts.
+        assert_eq!(names(&queue.next_batch(Some(2 * GB))), ["heavy"]);
+        assert!(queue.next_batch(None).is_empty());
     }
 
     #[test]
@@ -279,7 +287,7 @@ mod tests {
         ];
         let mut queue = Queue::new(tasks, 1);
         for expected in ["toolchain", "long", "object", "library"] {
-            let batch = queue.next(None);
+            let batch = queue.next_batch(None);
             assert_eq!(names(&batch), [expected]);
             built(&mut queue, &batch);
         }
@@ -294,20 +302,20 @@ mod tests {
         let sizes = |mut queue: Queue| {
             let mut sizes = Vec::new();
             loop {
-                let batch = queue.next(None);
+                let batch = queue.next_batch(None);
                 if batch.is_empty() {
                     return sizes;
                 }
                 sizes.push(batch.len());
-                queue.ended(&batch);
+                queue.end_batch(&batch);
             }
         };
         let all = sizes(Queue::new(tasks(), 2));
         assert_eq!(all, [1, 5, 3, 3, 2, 1, 1, 1, 1, 1, 1, 1]);
-        let all = sizes(Queue::new(tasks(), 2).one_by_one());
+        let all = sizes(Queue::new(tasks(), 2).with_single_tasks());
         assert_eq!(all, [1; 21]);
 
-        // What has to wait does not count.
+        // Tasks that have to wait do not count as ready.
         let needs = vec!["long".to_owned()];
         let waits = (0..20).map(|at| Task {
             needs: needs.clone(),
@@ -315,31 +323,31 @@ mod tests {
         });
         let ready = ["long", "a", "b"].map(|name| task(name, 1, 1.0));
         let mut queue = Queue::new(ready.into_iter().chain(waits).collect(), 2);
-        assert_eq!(queue.next(None).len(), 1);
-        assert_eq!(queue.next(None).len(), 1);
+        assert_eq!(queue.next_batch(None).len(), 1);
+        assert_eq!(queue.next_batch(None).len(), 1);
 
-        // What does not fit is not among them.
+        // A task that does not fit is left out of the batch.
         let mut queue = Queue::new(tasks(), 2);
-        queue.next(None);
-        let batch = queue.next(Some(GB));
+        queue.next_batch(None);
+        let batch = queue.next_batch(Some(GB));
         assert!(batch.len() > 1 && batch.iter().all(|task| task.cost.bytes <= GB));
-        assert_eq!(queue.expected(), 2 * GB);
+        assert_eq!(queue.expected_memory(), 2 * GB);
     }
 
     #[test]
     fn what_ran_out_of_memory_runs_alone() {
         let mut queue = Queue::new(vec![task("a", 1, 2.0), task("b", 1, 1.0)], 8);
-        let a = queue.next(None);
-        let b = queue.next(None);
-        queue.ended(&a);
-        queue.again_alone(a[0].clone());
-        assert!(queue.next(None).is_empty());
-        queue.ended(&b);
-        queue.again_alone(b[0].clone());
-        assert_eq!(names(&queue.next(None)), ["b"]);
-        assert!(queue.is_alone() && queue.next(None).is_empty());
+        let a = queue.next_batch(None);
+        let b = queue.next_batch(None);
+        queue.end_batch(&a);
+        queue.retry_alone(a[0].clone());
+        assert!(queue.next_batch(None).is_empty());
+        queue.end_batch(&b);
+        queue.retry_alone(b[0].clone());
+        assert_eq!(names(&queue.next_batch(None)), ["b"]);
+        assert!(queue.is_alone() && queue.next_batch(None).is_empty());
         built(&mut queue, &b);
-        assert_eq!(names(&queue.next(None)), ["a"]);
+        assert_eq!(names(&queue.next_batch(None)), ["a"]);
     }
 
     #[test]
@@ -350,22 +358,22 @@ mod tests {
         };
         let (a, b) = (task("a", 1, 2.0), task("b", 1, 1.0));
         let mut queue = Queue::new(vec![a.clone(), b.clone(), join(&[&a, &b])], 8);
-        let [first, second] = [queue.next(None), queue.next(None)];
+        let [first, second] = [queue.next_batch(None), queue.next_batch(None)];
         assert_eq!([names(&first), names(&second)], [["a"], ["b"]]);
-        assert!(queue.next(None).is_empty());
+        assert!(queue.next_batch(None).is_empty());
         built(&mut queue, &first);
-        queue.ended(&second);
-        queue.again_alone(b.clone());
-        let batch = queue.next(None);
+        queue.end_batch(&second);
+        queue.retry_alone(b.clone());
+        let batch = queue.next_batch(None);
         assert_eq!(names(&batch), ["b"]);
         built(&mut queue, &batch);
-        assert_eq!(names(&queue.next(None)), ["join"]);
+        assert_eq!(names(&queue.next_batch(None)), ["join"]);
 
         let mut queue = Queue::new(vec![a.clone(), join(&[&a])], 8);
-        let batch = queue.next(None);
-        queue.ended(&batch);
-        queue.failed(&a);
-        assert!(queue.next(None).is_empty());
+        let batch = queue.next_batch(None);
+        queue.end_batch(&batch);
+        queue.mark_failed(&a);
+        assert!(queue.next_batch(None).is_empty());
     }
 
     #[test]
@@ -380,17 +388,20 @@ mod tests {
             bytes: GB,
             seconds: 2.5,
         };
-        assert_eq!(costs.expected(&derivation("x"), Some("nvcc")).bytes, 3 * GB);
-        costs.learn(&derivation("x"), cost);
+        assert_eq!(
+            costs.expected_cost(&derivation("x"), Some("nvcc")).bytes,
+            3 * GB
+        );
+        costs.record(&derivation("x"), cost);
         costs.save().expect("written");
         assert_eq!(
-            Costs::open(&file).expected(&derivation("y"), Some("nvcc")),
+            Costs::open(&file).expected_cost(&derivation("y"), Some("nvcc")),
             cost
         );
         std::fs::write(&file, "{").expect("written");
         assert_eq!(
             Costs::open(&file)
-                .expected(&derivation("y"), Some("g++"))
+                .expected_cost(&derivation("y"), Some("g++"))
                 .bytes,
             1536 << 20
         );

@@ -34,7 +34,7 @@ pub fn fetch(
         .filter_map(|(name, path)| Some((name, path.as_str()?.to_owned())))
         .collect();
     let all: Vec<String> = paths.values().cloned().collect();
-    let missing = nix.invalid(&all)?;
+    let missing = nix.invalid_paths(&all)?;
     if missing.is_empty() {
         return Ok(0);
     }

@@ -85,7 +85,7 @@ pub fn place(
 /// Nix's.
 pub fn missing(nix: &Nix, pins: &[PlacedPin]) -> Result<Vec<PlacedPin>, PinError> {
     let paths: Vec<String> = pins.iter().map(|placed| placed.path.clone()).collect();
-    let invalid = nix.invalid(&paths)?;
+    let invalid = nix.invalid_paths(&paths)?;
     let missing = pins.iter().filter(|placed| invalid.contains(&placed.path));
     Ok(missing.cloned().collect())
 }
@@ -296,7 +296,7 @@ fn add_tree(
     // ([`ArchiveKind::Tarball`]).
     let lock = sources.lock(&format!("{}-tree", tree.sha256), &tree.name)?;
     let path = std::slice::from_ref(&missing.path);
-    if lock.waited && nix.invalid(path)?.is_empty() {
+    if lock.waited && nix.invalid_paths(path)?.is_empty() {
         return Ok(());
     }
     let mut right = false;

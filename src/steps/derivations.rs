@@ -1,5 +1,5 @@
-//! The derivations of some variants, reduced to the facts that their steps are found by: small enough to be kept for the
-//! next run.
+//! The derivations of some variants, reduced to the facts that identify their steps. They are small
+//! enough to be saved for the next run.
 
 use std::collections::BTreeMap;
 
@@ -16,19 +16,20 @@ pub struct DerivationNode {
     pub needs: Vec<String>,
     /// The path that it makes.
     pub output: String,
-    /// Whether that path is known by its content: a file that is fetched.
+    /// Whether the path follows from its content: a file that is fetched.
     pub is_fixed: bool,
-    /// Why it cannot be built, if it stands for a pin that nobody has made.
+    /// The reason why it cannot be built; `None` unless it stands for a pin that does not exist.
     pub unavailable: Option<String>,
-    /// The kind of step, if it compiles or collects objects.
+    /// The kind of its step; `None` if it neither compiles nor collects objects.
     pub compilation: Option<StepKind>,
-    /// The id of the build, if it is a package.
+    /// The id of the build; `None` if it is no package.
     pub build_id: Option<String>,
-    /// Whether it is the environment of a step: all its tools in one place.
+    /// Whether it is the environment of a step: a folder with all its tools.
     pub is_environment: bool,
 }
 
-/// The builder of a pin that nobody has made begins with this; the reason follows (nix/pins.nix).
+/// The start of the builder of a derivation that stands for a missing pin. The reason follows
+/// (nix/pins.nix).
 const BUILTIN: &str = "builtin:";
 
 impl From<Derivation> for DerivationNode {
@@ -37,8 +38,8 @@ impl From<Derivation> for DerivationNode {
         let unavailable = unavailable.filter(|_| !derivation.fixed);
         Self {
             unavailable: unavailable.map(str::to_owned),
-            compilation: compilation(&derivation.attributes),
-            build_id: text(&derivation.attributes, "namespace"),
+            compilation: compilation_kind(&derivation.attributes),
+            build_id: text_attribute(&derivation.attributes, "namespace"),
             is_environment: derivation.attributes.contains_key("environmentOf"),
             is_fixed: derivation.fixed,
             needs: derivation.needs,
@@ -47,30 +48,32 @@ impl From<Derivation> for DerivationNode {
     }
 }
 
-fn text(attributes: &Map<String, Value>, name: &str) -> Option<String> {
+fn text_attribute(attributes: &Map<String, Value>, name: &str) -> Option<String> {
     attributes.get(name)?.as_str().map(str::to_owned)
 }
 
-/// The kind of a derivation that nix/kernel/compile.nix or nix/kernel/objects.nix made.
-fn compilation(attributes: &Map<String, Value>) -> Option<StepKind> {
-    if let Some(driver) = text(attributes, "objectsOf") {
+/// The kind of the step that nix/kernel/compile.nix or nix/kernel/objects.nix makes with a
+/// derivation.
+fn compilation_kind(attributes: &Map<String, Value>) -> Option<StepKind> {
+    if let Some(driver) = text_attribute(attributes, "objectsOf") {
         return Some(StepKind::Objects { driver });
     }
-    let source = text(attributes, "source")?;
+    let source = text_attribute(attributes, "source")?;
     if attributes.contains_key("devices") {
         return Some(StepKind::Join { source });
     }
     Some(StepKind::Unit {
         source,
-        part: Some(text(attributes, "part")?).filter(|part| part != "whole"),
-        driver: text(attributes, "driver")?,
+        part: Some(text_attribute(attributes, "part")?).filter(|part| part != "whole"),
+        driver: text_attribute(attributes, "driver")?,
     })
 }
 
-/// Derivations by path, with those that they need.
+/// Derivations by path, with all that they need.
 pub type DerivationGraph = BTreeMap<String, DerivationNode>;
 
-/// A node as it is kept: other nodes by their number in the order of paths, since a graph has many edges.
+/// A node in saved form. It names other nodes by their number in the order of paths, since a graph
+/// has many edges.
 #[derive(Deserialize, Serialize)]
 struct SavedNode {
     path: String,
@@ -83,7 +86,7 @@ struct SavedNode {
     is_environment: bool,
 }
 
-/// A graph in the form in which it is kept.
+/// A graph in saved form.
 #[derive(Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct SavedGraph(Vec<SavedNode>);
@@ -114,7 +117,7 @@ impl From<&DerivationGraph> for SavedGraph {
 }
 
 impl SavedGraph {
-    /// The graph, or `None` if a node needs one that does not exist.
+    /// The graph; `None` if a node needs one that does not exist.
     pub fn restore(self) -> Option<DerivationGraph> {
         let paths: Vec<String> = self.0.iter().map(|node| node.path.clone()).collect();
         let nodes = self.0.into_iter().map(|node| {

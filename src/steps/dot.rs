@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::{State, StepKind, Steps};
+use super::{StepKind, StepState, Steps};
 
 impl Steps {
-    /// As a `digraph`: an arrow leads from a step to what needs it.
+    /// The graph as a `digraph`. An arrow leads from a step to each step that needs it.
     pub fn dot(&self) -> String {
         let mut text =
             "digraph build {\n  rankdir = LR;\n  node [fontname = \"sans-serif\"];\n".to_owned();
@@ -18,8 +18,8 @@ impl Steps {
                 StepKind::Package => ("folder", step.name.clone()),
             };
             let style = match step.state {
-                State::Cached => "style = dashed",
-                State::Build => "style = filled, fillcolor = lightyellow",
+                StepState::Cached => "style = dashed",
+                StepState::Build => "style = filled, fillcolor = lightyellow",
             };
             let (id, label) = (quoted(&step.derivation), quoted(&label));
             let _ = writeln!(text, "  {id} [label = {label}, shape = {shape}, {style}];");
@@ -38,7 +38,7 @@ impl Steps {
     }
 }
 
-/// A string of that language, in which only quotes and backslashes are special.
+/// A string in Graphviz's language, in which only quotes and backslashes are special.
 fn quoted(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('"', "\\\"");
     format!("\"{}\"", text.replace('\n', "\\n"))

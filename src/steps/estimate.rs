@@ -1,4 +1,4 @@
-//! How long what is to be built will take, as far as earlier builds tell.
+//! The time that a build will take, estimated from earlier builds.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Step, StepKind, Steps};
 use crate::nix::schedule::Costs;
 
-/// The longest chain of steps, which no number of cores does side by side.
+/// The longest chain of steps. No number of cores makes a build faster than it.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub struct CriticalPath {
     pub seconds: f64,
@@ -16,21 +16,22 @@ pub struct CriticalPath {
 }
 
 impl Steps {
-    /// Sets what each step takes.
+    /// Sets the seconds that each step is expected to take.
     pub fn estimate(&mut self, costs: &Costs) {
         for step in &mut self.all {
-            let known = costs.known(&step.derivation).map(|cost| cost.seconds);
+            let known = costs.last_cost(&step.derivation).map(|cost| cost.seconds);
             step.measured = known.is_some();
             step.seconds = known.or_else(|| match &step.kind {
                 StepKind::Unit { driver, .. } => {
-                    Some(costs.expected(&step.derivation, Some(driver)).seconds)
+                    Some(costs.expected_cost(&step.derivation, Some(driver)).seconds)
                 }
                 _ => None,
             });
         }
     }
 
-    /// The longest chain of what is to be built. Steps of unknown length count as nothing.
+    /// The longest chain of steps that are to be built. A step of unknown length counts as 0
+    /// seconds.
     pub fn critical_path(&self) -> CriticalPath {
         let mut paths: BTreeMap<&str, CriticalPath> = BTreeMap::new();
         for step in self.to_build() {
@@ -38,14 +39,17 @@ impl Steps {
                 .needs
                 .iter()
                 .filter_map(|needed| paths.get(needed.as_str()));
-            let before = before.max_by(|a, b| longer(a, b));
+            let before = before.max_by(|a, b| compare_length(a, b));
             let mut steps = before.map_or_else(Vec::new, |path| path.steps.clone());
             steps.push(step.derivation.clone());
             let seconds =
                 before.map_or(0.0, |path| path.seconds) + step.seconds.unwrap_or_default();
             paths.insert(&step.derivation, CriticalPath { seconds, steps });
         }
-        paths.into_values().max_by(longer).unwrap_or_default()
+        paths
+            .into_values()
+            .max_by(compare_length)
+            .unwrap_or_default()
     }
 
     /// The step of a derivation.
@@ -54,14 +58,14 @@ impl Steps {
     }
 }
 
-/// The seconds of some steps, as far as they are known.
-pub fn sum<'a>(steps: impl IntoIterator<Item = &'a Step>) -> f64 {
+/// The seconds of some steps together, as far as they are known.
+pub fn total_seconds<'a>(steps: impl IntoIterator<Item = &'a Step>) -> f64 {
     let seconds = steps.into_iter().filter_map(|step| step.seconds);
-    // NB: `sum` of nothing is -0.
+    // NB: `sum` of an empty iterator is -0.
     seconds.fold(0.0, |sum, seconds| sum + seconds)
 }
 
-fn longer(a: &CriticalPath, b: &CriticalPath) -> std::cmp::Ordering {
+fn compare_length(a: &CriticalPath, b: &CriticalPath) -> std::cmp::Ordering {
     let by_count = || a.steps.len().cmp(&b.steps.len());
     a.seconds.total_cmp(&b.seconds).then_with(by_count)
 }

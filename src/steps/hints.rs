@@ -1,4 +1,4 @@
-//! Advice that would make a step cheaper, as far as its plan shows. Not whether it is to be built.
+//! Hints that would make a step cheaper, found in its plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,8 @@ use crate::plan::{Driver, Plan, UnitGroup};
 
 /// The hints for the steps of a kernel.
 pub struct Hints<'a> {
-    /// Sources whose device code includes headers of torch, each with the variants in which it does.
+    /// Sources whose device code includes headers of torch, each with the variants in which it
+    /// does.
     slow: BTreeMap<&'a str, BTreeSet<&'a str>>,
 }
 
@@ -28,7 +29,7 @@ impl<'a> Hints<'a> {
     }
 
     /// The hints for one step.
-    pub fn of_step(&self, step: &Step) -> Vec<String> {
+    pub fn for_step(&self, step: &Step) -> Vec<String> {
         let hint = "its device code includes headers of torch, which takes some 80 times as long to compile: let it take \
                     pointers and sizes, and call it from a .cpp file that includes torch, as examples/relu does";
         match self.slow_source(step) {
@@ -65,7 +66,8 @@ impl<'a> Hints<'a> {
     }
 }
 
-/// Whether a source is translated for AMD GPUs. NB: that needs torch, whether or not the source includes its headers.
+/// Whether a source is translated for AMD GPUs. NB: the translation needs torch, whether or not the
+/// source includes its headers.
 fn is_translated(group: &UnitGroup, source: &str) -> bool {
     group.driver == Driver::Hip && source.ends_with(".cu")
 }

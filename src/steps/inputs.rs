@@ -1,4 +1,5 @@
-//! What a step is made of, in a form that can be kept and compared: why it is to be built again. Not what it makes.
+//! The inputs of a step, in a form that can be saved and compared, to explain why a step is built
+//! again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,13 +14,13 @@ use crate::nix::derivation::Derivation;
 use crate::nix::name_of;
 use crate::plan::{Plan, VariantPlan};
 
-/// What one step is made of.
+/// The inputs of one step.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
 pub struct Inputs {
     pub derivation: String,
     /// Hashes of the kernel's files, by path.
     pub files: BTreeMap<String, String>,
-    /// What is no path of the store: flags and such.
+    /// Attributes without store paths, such as flags.
     pub settings: BTreeMap<String, Vec<String>>,
     /// Derivations by their name: toolchains, and other steps.
     pub needs: BTreeMap<String, String>,
@@ -27,11 +28,11 @@ pub struct Inputs {
     pub recipes: BTreeMap<String, String>,
 }
 
-/// Stands for the id of the build in settings, so that a new id is one reason and not many.
-const ID: &str = "<id>";
+/// Stands for the id of the build in settings, so that a new id gives one reason and not many.
+const ID_PLACEHOLDER: &str = "<id>";
 
-/// Attributes that say the same as something else here.
-const REPEATED: [&str; 8] = [
+/// Attributes that repeat other inputs.
+const REDUNDANT_ATTRIBUTES: [&str; 8] = [
     "builder",
     "digest",
     "name",
@@ -42,12 +43,12 @@ const REPEATED: [&str; 8] = [
     "outputChecks",
 ];
 
-/// The names that nix/kernel/sources.nix gives to what is of the kernel's own files.
-const OWN: [&str; 3] = ["headers", "includes", "source"];
+/// The names that nix/kernel/sources.nix gives to store paths with files of the kernel.
+const KERNEL_SOURCES: [&str; 3] = ["headers", "includes", "source"];
 
 impl Inputs {
-    /// The inputs of one of some derivations. `id` is the id of its variant, `files` are hashes of the kernel's files that
-    /// it sees.
+    /// The inputs of the derivation at a path. `id` is the build id of its variant; `files` are
+    /// hashes of the kernel's files that it sees.
     pub fn new(
         derivations: &BTreeMap<String, Derivation>,
         path: &str,
@@ -59,7 +60,8 @@ impl Inputs {
         let by_name = |path: &String| (name_of(path).to_owned(), path.clone());
         recipes.extend(derivation.sources.iter().map(by_name));
         for needed in &derivation.needs {
-            // NB: an environment (nix/kernel/environment.nix) changes with every tool in it, which says more.
+            // NB: an environment (nix/kernel/environment.nix) changes with every tool in it, so its
+            // tools are listed instead.
             match derivations.get(needed) {
                 Some(tools) if tools.attributes.contains_key("environmentOf") => {
                     needs.extend(tools.needs.iter().map(by_name));
@@ -68,7 +70,7 @@ impl Inputs {
                 _ => needs.extend([by_name(needed)]),
             }
         }
-        recipes.retain(|name, _| !OWN.contains(&name.as_str()));
+        recipes.retain(|name, _| !KERNEL_SOURCES.contains(&name.as_str()));
         Self {
             derivation: path.to_owned(),
             files,
@@ -79,7 +81,8 @@ impl Inputs {
     }
 }
 
-/// Attributes without those that hold paths of the store, which `needs` and `recipes` have.
+/// The attributes of a derivation, without those that hold store paths, which `needs` and `recipes`
+/// have.
 fn settings(attributes: &Map<String, Value>, id: &str) -> BTreeMap<String, Vec<String>> {
     let text = |value: &Value| match value {
         Value::String(text) => text.clone(),
@@ -98,12 +101,15 @@ fn settings(attributes: &Map<String, Value>, id: &str) -> BTreeMap<String, Vec<S
             other => vec![text(other)],
         };
         let in_store = words.iter().any(|word| word.contains("/nix/store/"));
-        if in_store || REPEATED.contains(&name.as_str()) {
+        if in_store || REDUNDANT_ATTRIBUTES.contains(&name.as_str()) {
             continue;
         }
         if !id.is_empty() && words.iter().any(|word| word.contains(id)) {
             settings.insert("id".to_owned(), vec![id.to_owned()]);
-            words = words.iter().map(|word| word.replace(id, ID)).collect();
+            words = words
+                .iter()
+                .map(|word| word.replace(id, ID_PLACEHOLDER))
+                .collect();
         }
         settings.insert(name.clone(), words);
     }
@@ -111,13 +117,13 @@ fn settings(attributes: &Map<String, Value>, id: &str) -> BTreeMap<String, Vec<S
 }
 
 /// The kernel's files, each hashed once.
-pub struct Files<'a> {
+pub struct KernelFiles<'a> {
     plan: &'a Plan,
     root: Utf8PathBuf,
     known: HashMap<String, String>,
 }
 
-impl<'a> Files<'a> {
+impl<'a> KernelFiles<'a> {
     pub fn new(plan: &'a Plan, root: Utf8PathBuf) -> Self {
         Self {
             plan,
@@ -129,8 +135,8 @@ impl<'a> Files<'a> {
     /// Hashes of the files that a step of a variant sees, by path.
     ///
     /// # Errors
-    /// The errors of the file system.
-    pub fn seen_by_step(
+    /// `std::io::Error` if the file system fails.
+    pub fn hashes_for_step(
         &mut self,
         variant: &str,
         kind: &StepKind,
@@ -138,7 +144,7 @@ impl<'a> Files<'a> {
         let plan = self.plan;
         let native = plan.variants.iter().find(|own| own.variant == variant);
         let paths = match (kind, native) {
-            (StepKind::Unit { source, .. }, Some(native)) => self.seen_by_unit(native, source),
+            (StepKind::Unit { source, .. }, Some(native)) => self.paths_for_unit(native, source),
             (StepKind::Library, Some(native)) => {
                 let mut files = native.id.files.clone();
                 files.extend(plan.python.files(&self.root)?);
@@ -147,12 +153,12 @@ impl<'a> Files<'a> {
             (StepKind::Package, _) => plan.python.files(&self.root)?,
             _ => Vec::new(),
         };
-        let hash = |path: String| Ok((path.clone(), self.hash(path)?));
+        let hash = |path: String| Ok((path.clone(), self.hash_file(path)?));
         paths.into_iter().map(hash).collect()
     }
 
-    /// A source and the headers that it reaches.
-    fn seen_by_unit(&self, variant: &VariantPlan, source: &str) -> Vec<String> {
+    /// A source and the headers that it includes, directly or not.
+    fn paths_for_unit(&self, variant: &VariantPlan, source: &str) -> Vec<String> {
         let mut paths = vec![source.to_owned()];
         for component in &variant.components {
             let mut sources = component.units.iter().flat_map(|group| &group.sources);
@@ -167,7 +173,7 @@ impl<'a> Files<'a> {
         paths
     }
 
-    fn hash(&mut self, path: String) -> std::io::Result<String> {
+    fn hash_file(&mut self, path: String) -> std::io::Result<String> {
         if let Some(hash) = self.known.get(&path) {
             return Ok(hash.clone());
         }
@@ -178,7 +184,8 @@ impl<'a> Files<'a> {
     }
 }
 
-/// How a step that is to be built differs from what was built last. `kind_of` says what another derivation makes.
+/// The differences between the inputs of a step and its last recorded inputs, in words. `kind_of`
+/// gives the kind of step that another derivation is.
 pub fn reasons<'a>(
     kind: &StepKind,
     old: &Inputs,
@@ -206,7 +213,7 @@ pub fn reasons<'a>(
                 reasons.push(format!("{path} {change}"))
             }
             StepKind::Unit { .. } => reasons.push(format!("header {path} {change}")),
-            // An object of it says so.
+            // The reason of its object names the file.
             StepKind::Library if recompiled => {}
             StepKind::Library => reasons.push(format!("id changed: {path} {change}")),
             StepKind::Join { .. }
@@ -246,7 +253,7 @@ pub fn reasons<'a>(
     reasons
 }
 
-/// Keys whose values differ, and how.
+/// Keys whose values differ, each with the kind of change.
 fn changes<'a>(
     old: &'a BTreeMap<String, String>,
     new: &'a BTreeMap<String, String>,
@@ -261,7 +268,7 @@ fn changes<'a>(
     keys.into_iter().filter_map(change).collect()
 }
 
-/// "+-O2, --O3": what a list has more and less than before.
+/// The words that a list has gained and lost: "+-O2, --O3".
 fn difference(old: &[String], new: &[String]) -> String {
     let missing = |from: &[String], of: &[String], sign: &str| {
         let words = of.iter().filter(|word| !from.contains(word));

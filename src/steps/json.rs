@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Step, StepKind};
 
-/// A step, as JSON has it.
+/// A step in JSON.
 #[derive(Serialize)]
 pub struct StepJson<'a> {
     derivation: &'a str,

@@ -1,4 +1,5 @@
-//! The steps of a build: the derivations of some variants as a graph, and what is to be done of it. Neither builds.
+//! The steps of a build: the derivations of some variants as a graph, each with its kind and state.
+//! Building is in src/nix/.
 
 pub mod derivations;
 pub mod dot;
@@ -15,37 +16,37 @@ use serde::{Deserialize, Serialize};
 use self::derivations::DerivationGraph;
 use crate::nix::name_of;
 
-/// What Nix says of a variant (`work` in nix/kernel/default.nix).
+/// The derivations of a variant, as Nix evaluates them (`work` in nix/kernel/default.nix).
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
-pub struct Wanted {
+pub struct WantedVariant {
     pub derivation: String,
-    /// Nothing for Python alone.
+    /// The derivation of the library; `None` for a variant of Python alone.
     pub library: Option<String>,
 }
 
-/// What a step makes.
+/// The kind of a step: its output.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub enum StepKind {
-    /// Compilers, headers and libraries, of fetched files.
+    /// Compilers, headers and libraries, made of fetched files.
     Toolchain,
-    /// An object, of one source; or of a part of it: "host", "host+sm_80", "sm_90".
+    /// An object of one source, or of a part of it: "host", "host+sm_80", "sm_90".
     Unit {
         source: String,
         part: Option<String>,
         driver: String,
     },
-    /// The object of one source, of its parts.
+    /// The object of one source, made of its parts.
     Join { source: String },
     /// A list of objects that variants share, for their links.
     Objects { driver: String },
-    /// The objects of a variant, linked.
+    /// The linked library of a variant.
     Library,
     /// A variant as it is published.
     Package,
 }
 
 impl StepKind {
-    /// As JSON has it.
+    /// The name of the kind in JSON.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Toolchain => "toolchain",
@@ -57,7 +58,8 @@ impl StepKind {
         }
     }
 
-    /// What it is in its variant: "csrc/a.cu", "csrc/a.cu sm_90" for a part of it, "library".
+    /// The name of the step in its variant: "csrc/a.cu", "csrc/a.cu sm_90" for a part of it,
+    /// "library".
     pub fn role(&self) -> String {
         match self {
             Self::Unit { source, part, .. } => match part {
@@ -72,14 +74,15 @@ impl StepKind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Nothing is to be done: the store has it, a binary cache does, or all that would need it.
+pub enum StepState {
+    /// The step is not built: the store or a binary cache has its output, or that of every step
+    /// that needs it.
     Cached,
     Build,
 }
 
-impl State {
-    /// The word for it in JSON.
+impl StepState {
+    /// The name of the state in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cached => "cached",
@@ -93,20 +96,20 @@ impl State {
 pub struct Step {
     pub derivation: String,
     pub kind: StepKind,
-    /// As a person calls it: the source, the variant, or what Nix calls a toolchain.
+    /// The name for a person: the source, the variant, or Nix's name of a toolchain.
     pub name: String,
     /// Variants that need it, directly or not.
     pub variants: BTreeSet<String>,
     /// Steps that it needs directly.
     pub needs: Vec<String>,
-    pub state: State,
-    /// Why it is to be built; empty if it is not.
+    pub state: StepState,
+    /// Reasons for building it; empty if it is cached.
     pub reasons: Vec<String>,
-    /// What it took last, or is guessed to take.
+    /// Seconds that it took last, or is guessed to take; `None` if unknown.
     pub seconds: Option<f64>,
     /// Whether `seconds` was measured here.
     pub measured: bool,
-    /// What would make it cheaper.
+    /// Hints that would make it cheaper.
     pub hints: Vec<String>,
 }
 
@@ -116,20 +119,21 @@ pub struct Steps {
     pub all: Vec<Step>,
     /// Store names of pinned files that are to be fetched.
     pub to_fetch: BTreeSet<String>,
-    /// What nobody has pinned, by name: why. What needs it cannot be built.
+    /// Missing pins by name, each with the reason. Steps that need one cannot be built.
     pub unavailable: BTreeMap<String, String>,
 }
 
 impl Steps {
-    /// The graph of some variants, by name. `to_build` are the derivations that Nix would build or fetch for them.
+    /// The graph of some variants, by name. `to_build` are the derivations that Nix would build or
+    /// fetch for them.
     pub fn find(
         derivations: &DerivationGraph,
-        wanted: &[(&str, &Wanted)],
+        wanted: &[(&str, &WantedVariant)],
         to_build: &[String],
     ) -> Self {
         let mut search = StepSearch {
             derivations,
-            kinds: kinds(wanted),
+            kinds: kinds_and_names(wanted),
             to_build: to_build.iter().map(String::as_str).collect(),
             numbers: HashMap::new(),
             steps: Self::default(),
@@ -141,14 +145,16 @@ impl Steps {
         search.steps
     }
 
-    /// Those that are to be built.
+    /// The steps that are to be built.
     pub fn to_build(&self) -> impl Iterator<Item = &Step> {
-        self.all.iter().filter(|step| step.state == State::Build)
+        self.all
+            .iter()
+            .filter(|step| step.state == StepState::Build)
     }
 }
 
-/// What libraries and packages of variants make, by path, and what a person calls them.
-fn kinds(wanted: &[(&str, &Wanted)]) -> BTreeMap<String, (StepKind, String)> {
+/// The kind and the name of the libraries and packages of variants, by path.
+fn kinds_and_names(wanted: &[(&str, &WantedVariant)]) -> BTreeMap<String, (StepKind, String)> {
     let mut kinds = BTreeMap::new();
     for (variant, wanted) in wanted {
         let package = (StepKind::Package, (*variant).to_owned());
@@ -162,7 +168,7 @@ fn kinds(wanted: &[(&str, &Wanted)]) -> BTreeMap<String, (StepKind, String)> {
 }
 
 impl Step {
-    /// Its name, and of a unit a variant that needs it: many may have one of the same source.
+    /// The name, for a unit with a variant that needs it: several units may have the same source.
     pub fn title(&self) -> String {
         match (&self.kind, self.variants.first()) {
             (
@@ -175,7 +181,7 @@ impl Step {
         }
     }
 
-    /// The source that it compiles; its own name where it is no unit.
+    /// The source that it compiles, or its name if it is no unit.
     pub fn source(&self) -> &str {
         match &self.kind {
             StepKind::Unit { source, .. } | StepKind::Join { source } => source,
@@ -189,7 +195,7 @@ struct StepSearch<'a> {
     derivations: &'a DerivationGraph,
     kinds: BTreeMap<String, (StepKind, String)>,
     to_build: HashSet<&'a str>,
-    /// The number of each step that was found.
+    /// The index of each step that was found.
     numbers: HashMap<&'a str, usize>,
     steps: Steps,
 }
@@ -236,9 +242,9 @@ impl<'a> StepSearch<'a> {
             variants: BTreeSet::from([variant.to_owned()]),
             needs: needs.into_iter().map(str::to_owned).collect(),
             state: if to_build {
-                State::Build
+                StepState::Build
             } else {
-                State::Cached
+                StepState::Cached
             },
             reasons: Vec::new(),
             seconds: None,

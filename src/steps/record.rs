@@ -1,5 +1,5 @@
-//! What was built last in a kernel's folder, step by step, kept in the user's cache. Nothing but explanations depends on
-//! it: whether something is built again, Nix alone decides.
+//! The record of a kernel's last builds, step by step, in the user's cache. Only explanations
+//! depend on it: Nix alone decides whether a step is built again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,49 +16,52 @@ use crate::hex;
 #[derive(Debug, Default)]
 pub struct BuildRecord {
     file: Utf8PathBuf,
-    content: Content,
+    content: RecordContent,
 }
 
 #[derive(Debug, Default, Deserialize, Serialize)]
-struct Content {
-    /// The kernel's folder, for who looks at the file.
+struct RecordContent {
+    /// The kernel's folder, for a person who opens the file.
     kernel: String,
-    /// By variant, then by what the step is in it.
-    variants: BTreeMap<String, BTreeMap<String, Kept>>,
-    /// Hashes of files by path, by their own hash: many steps see the same.
+    /// Steps by variant, then by [`StepKind::role`].
+    variants: BTreeMap<String, BTreeMap<String, RecordedStep>>,
+    /// Sets of hashes of files by path. The key is a hash of the set, since many steps see the same
+    /// files.
     files: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-struct Kept {
+struct RecordedStep {
     files: String,
-    /// Its `files` are empty.
+    /// Inputs with empty `files`.
     inputs: Inputs,
 }
 
 impl BuildRecord {
-    /// Reads the record of a kernel's folder; one that is missing or broken is like an empty one.
+    /// Reads the record of a kernel's folder. A record that is missing or broken is like an empty
+    /// one.
     pub fn open(cache: &Utf8Path, kernel: &Utf8Path) -> Self {
-        let file = Self::file_of(cache, kernel);
+        let file = Self::record_file(cache, kernel);
         let text = std::fs::read(&file).unwrap_or_default();
-        let mut content: Content = serde_json::from_slice(&text).unwrap_or_default();
+        let mut content: RecordContent = serde_json::from_slice(&text).unwrap_or_default();
         kernel.as_str().clone_into(&mut content.kernel);
         Self { file, content }
     }
 
-    /// Whether the record of a kernel's folder was last written when all of some packages, and only these, had been built.
-    pub fn is_of_packages(cache: &Utf8Path, kernel: &Utf8Path, packages: &[&str]) -> bool {
-        let file = Self::file_of(cache, kernel);
-        let known = std::fs::read_to_string(mark_of(&file));
+    /// Whether all of some packages, and only these, had been built when the record of a kernel's
+    /// folder was last written.
+    pub fn covers_packages(cache: &Utf8Path, kernel: &Utf8Path, packages: &[&str]) -> bool {
+        let file = Self::record_file(cache, kernel);
+        let known = std::fs::read_to_string(packages_file(&file));
         file.exists() && known.is_ok_and(|known| known == packages.join("\n"))
     }
 
-    fn file_of(cache: &Utf8Path, kernel: &Utf8Path) -> Utf8PathBuf {
+    fn record_file(cache: &Utf8Path, kernel: &Utf8Path) -> Utf8PathBuf {
         let name = &hex(&Sha256::digest(kernel.as_str()))[..16];
         cache.join("records").join(format!("{name}.json"))
     }
 
-    /// The inputs of a step of a variant when it was built last.
+    /// The inputs that a step of a variant had when it was built last.
     pub fn inputs(&self, variant: &str, kind: &StepKind) -> Option<Inputs> {
         let kept = self.content.variants.get(variant)?.get(&kind.role())?;
         Some(Inputs {
@@ -67,9 +70,9 @@ impl BuildRecord {
         })
     }
 
-    /// A step of a variant is built.
+    /// Records the inputs of a step of a variant that is built.
     pub fn learn(&mut self, variant: &str, kind: &StepKind, mut inputs: Inputs) {
-        // There are many, and how they changed is of no use to anybody.
+        // A kernel has many toolchain steps, and changes of them need no explanation.
         if *kind == StepKind::Toolchain {
             return;
         }
@@ -81,20 +84,21 @@ impl BuildRecord {
         let key = hex(&Sha256::digest(text))[..16].to_owned();
         self.content.files.entry(key.clone()).or_insert(files);
         let of_variant = self.content.variants.entry(variant.to_owned()).or_default();
-        of_variant.insert(kind.role(), Kept { files: key, inputs });
+        of_variant.insert(kind.role(), RecordedStep { files: key, inputs });
     }
 
-    /// Writes the file. `packages` are given if all of them are built, so that `is_of_packages` is true of them.
+    /// Writes the file. `packages` are given if all of them are built; `covers_packages` is then
+    /// true for them.
     ///
     /// # Errors
-    /// The errors of the file system.
+    /// `std::io::Error` if the file system fails.
     pub fn save(&mut self, packages: Option<&[&str]>) -> std::io::Result<()> {
         let steps = self.content.variants.values().flat_map(BTreeMap::values);
         let used: BTreeSet<String> = steps.map(|kept| kept.files.clone()).collect();
         self.content.files.retain(|key, _| used.contains(key));
         let dir = self.file.parent().unwrap_or(Utf8Path::new("."));
         std::fs::create_dir_all(dir)?;
-        let mark = mark_of(&self.file);
+        let mark = packages_file(&self.file);
         // NB: the mark must not outlive the record that it was written for.
         match std::fs::remove_file(&mark) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
@@ -109,7 +113,7 @@ impl BuildRecord {
 }
 
 /// The file that names the packages of the last build, beside a record.
-fn mark_of(record: &Utf8Path) -> Utf8PathBuf {
+fn packages_file(record: &Utf8Path) -> Utf8PathBuf {
     record.with_extension("packages")
 }
 
@@ -130,7 +134,7 @@ mod tests {
         };
         record.learn("cpu", &StepKind::Library, inputs.clone());
         record.learn("cpu", &StepKind::Toolchain, inputs.clone());
-        let is_of = |packages: &[&str]| BuildRecord::is_of_packages(cache, kernel, packages);
+        let is_of = |packages: &[&str]| BuildRecord::covers_packages(cache, kernel, packages);
         record.save(None).expect("written");
         assert!(!is_of(&["a"]) && !is_of(&[]));
         record.save(Some(&["a", "b"])).expect("written");
