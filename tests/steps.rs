@@ -8,6 +8,7 @@ use std::process::Command;
 
 use common::clone::Clone;
 use common::program::{kernel_builder, run};
+use kernel_builder::nix::Nix;
 use serde_json::Value;
 
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
@@ -339,6 +340,15 @@ fn the_graph_is_whole_and_can_be_drawn() {
     for kind in ["toolchain", "unit", "library", "package"] {
         assert!(steps.iter().any(|step| step["kind"] == kind), "{kind}");
     }
+
+    // Files of derivations are read as Nix shows them.
+    let packages = steps.iter().filter(|step| step["kind"] == "package");
+    let packages = packages.map(|step| step["derivation"].as_str().expect("a path").to_owned());
+    let packages: Vec<String> = packages.collect();
+    let nix = Nix::find().expect("Nix");
+    let shown = nix.shown_derivations(&packages).expect("derivations");
+    assert!(shown.len() > steps.len());
+    assert_eq!(nix.derivations(&packages).expect("derivations"), shown);
 
     let dot = graph(&["--dot"]);
     assert_eq!(graph(&[]), dot);

@@ -9,9 +9,37 @@
 let
   inherit (builtins) elemAt genList length;
   graph = builtins.fromJSON (builtins.readFile sizes);
-  doubled = text: if builtins.stringLength text > 2000000 then text else doubled (text + text);
-  padding = doubled "0123456789abcdef";
-  text = bytes: builtins.substring 0 (if bytes < 0 then 0 else bytes) padding;
+  # Texts of 16 bytes, 32 bytes and so on, with their lengths. NB: Nix 2.8 copies the whole text to
+  # take a piece of it or to measure it, so each piece is taken of the shortest text.
+  paddings =
+    builtins.foldl'
+      (
+        all: _:
+        let
+          last = elemAt all (length all - 1);
+        in
+        all
+        ++ [
+          {
+            bytes = 2 * last.bytes;
+            text = last.text + last.text;
+          }
+        ]
+      )
+      [
+        {
+          bytes = 16;
+          text = "0123456789abcdef";
+        }
+      ]
+      (genList (n: n) 18);
+  text =
+    bytes:
+    if bytes <= 0 then
+      ""
+    else
+      builtins.substring 0 bytes
+        (builtins.head (builtins.filter (padding: padding.bytes >= bytes) paddings)).text;
   numbered =
     n: list: make:
     genList (n: make n (elemAt list n)) n;

@@ -6,10 +6,11 @@ use std::process::Command;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::derivation_file::read_closure;
 use super::{Nix, NixError};
 
 /// One derivation.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Derivation {
     /// Derivations that it needs, in order.
     pub needs: Vec<String>,
@@ -69,6 +70,22 @@ impl Nix {
     /// # Errors
     /// `NixError` with Nix's own words.
     pub fn derivations(&self, roots: &[String]) -> Result<BTreeMap<String, Derivation>, NixError> {
+        let folder = self.store_folder();
+        let read = folder.and_then(|folder| read_closure(folder.as_std_path(), roots));
+        match read {
+            Some(derivations) => Ok(derivations),
+            None => self.shown_derivations(roots),
+        }
+    }
+
+    /// The same as Nix shows them, for stores whose files cannot be read here.
+    ///
+    /// # Errors
+    /// `NixError` with Nix's own words.
+    pub fn shown_derivations(
+        &self,
+        roots: &[String],
+    ) -> Result<BTreeMap<String, Derivation>, NixError> {
         if roots.is_empty() {
             return Ok(BTreeMap::new());
         }

@@ -2,6 +2,7 @@
 
 pub mod build;
 pub mod derivation;
+mod derivation_file;
 pub mod log;
 pub mod memory;
 mod progress;
