@@ -1,5 +1,5 @@
-//! Families of pins as data: the files of nix/pins inside the program. Not how pins get into the store; that is
-//! [`crate::pins`].
+//! Families of pins as data: the files of nix/pins inside the program. Not how pins get into the
+//! store; that is [`crate::pins`].
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub struct FamilyError {
     pub why: String,
 }
 
-/// What kind of package an archive is, which decides who fetches and who unpacks it.
+/// The kind of an archive, which decides who fetches and who unpacks it.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "lowercase")]
 pub enum ArchiveKind {
@@ -35,13 +35,14 @@ pub enum ArchiveKind {
     Rpm,
     /// Any other file, such as a tarball, by URL only.
     File,
-    /// A `.tar.gz` that its server makes anew for who asks, by URL only. Its own hash is not known: a tree holds all of it
-    /// but the first folder, and that tree's hash stands for it.
+    /// A `.tar.gz` that its server makes anew for each request, by URL only. Its own hash is not
+    /// known: a tree holds all its members without the first folder, and the hash of that tree
+    /// stands for the archive.
     Tarball,
 }
 
 impl ArchiveKind {
-    /// Whether pip's index has it.
+    /// Whether pip's index has archives of this kind.
     pub fn is_of_python(self) -> bool {
         matches!(self, ArchiveKind::Wheel | ArchiveKind::Sdist)
     }
@@ -58,12 +59,12 @@ pub struct Archive {
     pub version: String,
     /// File name as the index serves it.
     pub file: String,
-    /// Lower-case hex.
+    /// SHA-256 in lower-case hexadecimal.
     pub sha256: String,
-    /// Bytes; some vendors do not say.
+    /// Size in bytes; `None` if the vendor does not publish it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// Where it is had without a package index, in order of preference.
+    /// URLs that serve the file without a package index, in order of preference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls: Vec<String>,
 }
@@ -74,18 +75,18 @@ pub struct Archive {
 pub struct Tree {
     /// Store name.
     pub name: String,
-    /// sha256 of the tree in Nix's archive format, lower-case hex.
+    /// SHA-256 of the tree in Nix's archive format, in lower-case hexadecimal.
     pub sha256: String,
-    /// Bytes of its files; `None` where nobody has unpacked it yet.
+    /// Bytes of its files; `None` if no machine has unpacked the tree yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// Bytes that come over the network where an index serves parts of files; absent: about `size`.
+    /// Bytes to download where an index serves parts of files; `None` stands for about `size`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub download: Option<u64>,
     pub sources: Vec<TreeSource>,
 }
 
-/// What a tree takes from one archive.
+/// The members that a tree takes from one archive.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct TreeSource {
@@ -121,16 +122,17 @@ pub struct Family {
     pub family: String,
     pub archives: Vec<Archive>,
     pub trees: Vec<Tree>,
-    /// Folders of its tree that compilers search; empty if it is not a library of headers.
+    /// Folders of the tree that compilers search; empty if the family is not a library of headers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub include: Vec<String>,
-    /// Why it has no pins yet; its variants evaluate, and say so when they are built (nix/pins.nix).
+    /// The reason why the family has no pins yet. Its variants evaluate; a build of one fails with
+    /// this reason (nix/pins.nix).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unpinned: Option<String>,
 }
 
 impl Family {
-    /// Its archives and those that its trees take something of.
+    /// The archives of the family and the sources of its trees.
     pub fn every_archive(&self) -> impl Iterator<Item = &Archive> {
         let sources = self.trees.iter().flat_map(|tree| &tree.sources);
         let archives = self.archives.iter();
@@ -158,7 +160,7 @@ impl Pin {
         }
     }
 
-    /// Hex sha256 of what is in the store: of the file, or of the tree in Nix's archive format.
+    /// SHA-256 of the file, or of the tree in Nix's archive format, in hexadecimal.
     pub fn sha256(&self) -> &str {
         match self {
             Pin::Archive(archive) => &archive.sha256,
@@ -166,8 +168,8 @@ impl Pin {
         }
     }
 
-    /// Bytes to download, if known. For a tree, what its members take; whole archives only where an index does not
-    /// serve parts.
+    /// Bytes to download, if known. For a tree, the bytes of the members that it takes; those of
+    /// whole archives only where an index does not serve parts.
     pub fn download_size(&self) -> Option<u64> {
         match self {
             Pin::Archive(archive) => archive.size,
@@ -175,7 +177,7 @@ impl Pin {
         }
     }
 
-    /// Bytes in the store, as far as they are known.
+    /// Bytes in the store; unknown sizes count as 0.
     pub fn store_size(&self) -> u64 {
         match self {
             Pin::Archive(archive) => archive.size.unwrap_or_default(),
@@ -183,7 +185,7 @@ impl Pin {
         }
     }
 
-    /// The archives that it is made of.
+    /// The archives that the pin is made of.
     pub fn archives(&self) -> Vec<&Archive> {
         match self {
             Pin::Archive(archive) => vec![archive],
@@ -231,14 +233,15 @@ fn parse(path: &str, content: &[u8]) -> Result<Family, FamilyError> {
     })
 }
 
-/// A family that nobody has pinned.
+/// A family without pins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unpinned {
     pub family: String,
     pub why: String,
 }
 
-/// The first of some families of a system that nobody has pinned; `None` if all of them that have a file are.
+/// The first of some families of a system that has a file without pins; `None` if there is no such
+/// family.
 pub fn unpinned(system: &str, families: &[String]) -> Option<Unpinned> {
     families.iter().find_map(|name| {
         let text = library::text(&path(system, name))?;

@@ -1,4 +1,5 @@
-//! Writing files whole or not at all: beside their place, then renamed. Not what is written.
+//! Writing files whole or not at all: beside their place, then renamed. Knows nothing of their
+//! content.
 
 use std::fs::Permissions;
 use std::io::Write;
@@ -14,7 +15,7 @@ pub const UNFINISHED: &str = ".kernel-builder-";
 /// Replaces a file, or creates it, for everybody to read.
 ///
 /// # Errors
-/// The errors of the file system; the old file is then as it was.
+/// The errors of the file system; the old file then stays as it was.
 pub fn replace_file(path: &Utf8Path, content: &[u8]) -> std::io::Result<()> {
     // Temporary files are private; a file in its place is like any other.
     let file = write_beside(path, content, Permissions::from_mode(0o644))?;
@@ -24,7 +25,7 @@ pub fn replace_file(path: &Utf8Path, content: &[u8]) -> std::io::Result<()> {
 /// Replaces a file, or creates it, for its owner alone.
 ///
 /// # Errors
-/// The errors of the file system; the old file is then as it was.
+/// The errors of the file system; the old file then stays as it was.
 pub fn replace_private_file(path: &Utf8Path, content: &[u8]) -> std::io::Result<()> {
     let file = write_beside(path, content, Permissions::from_mode(0o600))?;
     rename_into_place(file, path)
@@ -57,8 +58,8 @@ pub fn rename_into_place(file: NamedTempFile, path: &Utf8Path) -> std::io::Resul
     Ok(())
 }
 
-/// A text that changes when the file at a path is replaced or written: its real path, its size and its time. Names no
-/// content.
+/// A text that changes when the file at a path is replaced or written: the file's real path, its
+/// size and its time. It does not depend on the content.
 pub fn identity(path: &Path) -> String {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let metadata = real.metadata().ok();

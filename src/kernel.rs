@@ -1,5 +1,5 @@
-//! The checked kernel: what every stage after the manifest reads. It holds no text positions and
-//! nothing that still needs checking.
+//! The checked kernel: the form of a manifest that every later stage reads. It has no positions in
+//! a text, and all of it has been checked.
 
 mod backends;
 mod binding;
@@ -52,13 +52,15 @@ pub struct Kernel {
     pub name: KernelName,
     /// Version of the kernel's interface; 0 stands for unstable.
     pub version: u64,
-    /// Licence as written; not empty, not necessarily SPDX; `unknown` if an old file says nothing.
+    /// Licence as written: not empty, not necessarily SPDX. `unknown` if a file of an older edition
+    /// has none.
     pub license: String,
     /// The project that the kernel was taken from.
     pub upstream: Option<GitUrl>,
     /// The sources of this kernel.
     pub source: Option<GitUrl>,
-    /// What it runs on; never empty. Those without a section get the Python files alone.
+    /// Backends that the kernel runs on; never empty. Backends without a section get the Python
+    /// files alone.
     pub backends: BTreeSet<Backend>,
     /// Where the kernel is published.
     pub hub: Hub,
@@ -70,9 +72,9 @@ pub struct Kernel {
     pub cuda: Bounds,
     /// How the kernel is bound to Python.
     pub framework: Framework,
-    /// Libraries of headers in archives, by the names that sections know them by.
+    /// Libraries of headers in archives, by the names in `depends`.
     pub header_archives: BTreeMap<String, HeaderArchive>,
-    /// What is compiled, in the order of the section names; empty for Python-only kernels.
+    /// The sections to compile, in the order of their names; empty for Python-only kernels.
     pub sections: Vec<Section>,
 }
 
@@ -85,17 +87,17 @@ pub struct Hub {
     pub branch: Option<String>,
 }
 
-/// Things needed everywhere, and things needed on one backend only.
+/// Dependencies of every backend, and dependencies of one backend only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Depends<T> {
-    /// Needed on every backend.
+    /// Dependencies of every backend.
     pub general: Vec<T>,
-    /// Needed on the backend in addition; only backends that need something.
+    /// Further dependencies by backend; backends without any are left out.
     pub backend: BTreeMap<Backend, Vec<T>>,
 }
 
 impl<T> Depends<T> {
-    /// All that is needed on `backend`, the general ones first.
+    /// The dependencies on `backend`, the general ones first.
     pub fn on(&self, backend: Backend) -> impl Iterator<Item = &T> {
         let own = self.backend.get(&backend).into_iter().flatten();
         self.general.iter().chain(own)
@@ -107,11 +109,12 @@ impl<T> Depends<T> {
 pub struct KernelDependency {
     /// `organisation/name`
     pub repo_id: String,
-    /// Which state of that repository.
+    /// The version or revision of that repository.
     pub pin: KernelPin,
 }
 
-/// The oldest and the newest release to build for; both count in, both have two components.
+/// The oldest and the newest release to build for. Both are inclusive, and both have two
+/// components.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// Oldest release.
@@ -121,35 +124,33 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Whether `version` is not below the oldest and not above the newest release. Components
-    /// after the second are not compared: 2.9.1 is within a `maxver` of 2.9.
+    /// Whether a version is not below the oldest and not above the newest release. Components after
+    /// the second are not compared: 2.9.1 is within a `maxver` of 2.9.
     pub fn contains(&self, version: &Version) -> bool {
-        let minor = |v: &Version| {
-            let at = |index| v.components().get(index).copied().unwrap_or(0);
-            (at(0), at(1))
-        };
-        let version = minor(version);
-        let low = self.minver.as_ref().is_none_or(|min| minor(min) <= version);
-        low && self.maxver.as_ref().is_none_or(|max| version <= minor(max))
+        let version = version.major_minor();
+        let above = |bound: &Version| bound.major_minor() <= version;
+        let below = |bound: &Version| version <= bound.major_minor();
+        self.minver.as_ref().is_none_or(above) && self.maxver.as_ref().is_none_or(below)
     }
 }
 
-/// Sources compiled with the same flags for one backend: a `[kernel.<name>]`, or what several of them share
-/// (`kernel/shared.rs`).
+/// Sources compiled with the same flags for one backend: a `[kernel.<name>]`, or the sources that
+/// several sections share (`kernel/shared.rs`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
-    /// Name, fit for a file name: `gemm`, or `gemm+gemm_sm100` for what two sections share.
+    /// Name, fit for a file name: `gemm`, or `gemm+gemm_sm100` for sources that two sections share.
     pub name: String,
-    /// The name that it has in build.toml, whose keys messages name; of sources that several sections list, the first
-    /// section's.
+    /// Name of the section in build.toml, for the keys in messages. Sources that several sections
+    /// list have the name of the first section.
     pub written_name: String,
-    /// The backend and what only it has.
+    /// The backend, with the keys that only sections of this backend have.
     pub backend: SectionBackend,
-    /// Libraries to compile against, without repetition, in the order of the enum. Each that is not known by a fixed word
-    /// is a key of `Kernel::header_archives`.
+    /// Libraries to compile against, without repetition, in the order of the enum. A library
+    /// without a fixed word is a key of `Kernel::header_archives`.
     pub depends: BTreeSet<Dependency>,
-    /// Sources and headers, in the order written, without repetition. A source is in one section of its backend only, and
-    /// not in the binding too; where the sections hold headers alone, the binding is all that is compiled.
+    /// Sources and headers, in the order written, without repetition. A source is in one section of
+    /// its backend only, and not in the binding too. If the sections hold headers alone, only the
+    /// binding is compiled.
     pub src: Vec<Utf8PathBuf>,
     /// Include directories; `.` is the kernel's directory.
     pub include: Vec<Utf8PathBuf>,
@@ -158,7 +159,7 @@ pub struct Section {
 }
 
 impl Section {
-    /// The release of CUTLASS that it depends on.
+    /// The release of CUTLASS that the section depends on.
     pub fn cutlass(&self) -> Option<KnownDependency> {
         self.depends.iter().find_map(|dependency| match dependency {
             Dependency::Known(known) => known.is_cutlass().then_some(*known),
@@ -172,14 +173,14 @@ impl Section {
     }
 }
 
-/// The backend of a section and what only it has.
+/// The backend of a section, with the keys that only sections of this backend have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SectionBackend {
     /// The host processor.
     Cpu,
     /// NVIDIA GPUs.
     Cuda {
-        /// The targets that it is compiled for, all of them; never empty.
+        /// The targets that the section is compiled for, all of them; never empty.
         targets: Vec<Target<Capability>>,
         /// Flags for nvcc.
         flags: Vec<String>,
@@ -188,7 +189,7 @@ pub enum SectionBackend {
     Metal,
     /// AMD GPUs.
     Rocm {
-        /// The targets that it is compiled for, all of them; never empty.
+        /// The targets that the section is compiled for, all of them; never empty.
         targets: Vec<Target<RocmArch>>,
         /// Flags for hipcc.
         flags: Vec<String>,
@@ -203,23 +204,24 @@ pub enum SectionBackend {
 /// The GPUs that one `[kernel.<name>]` asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target<Arch> {
-    /// The section of build.toml that asks.
+    /// The section of build.toml that asks for these GPUs.
     pub section: String,
-    /// Architectures to compile for, sorted, without repetition; empty for the default ones.
+    /// Architectures to compile for, sorted, without repetition; empty for the default
+    /// architectures.
     pub archs: Vec<Arch>,
-    /// Oldest toolkit that compiles for them.
+    /// Oldest toolkit that compiles for these GPUs.
     pub minver: Option<Version>,
 }
 
 impl<Arch> Target<Arch> {
-    /// Whether a toolkit compiles for it.
+    /// Whether a toolkit compiles for the target.
     pub fn is_active(&self, toolkit: &Version) -> bool {
         self.minver.as_ref().is_none_or(|minver| minver <= toolkit)
     }
 }
 
 impl SectionBackend {
-    /// What build.toml adds to the flags of device code.
+    /// Flags that build.toml adds for device code.
     pub fn flags(&self) -> &[String] {
         match self {
             SectionBackend::Cpu | SectionBackend::Metal => &[],
@@ -229,7 +231,7 @@ impl SectionBackend {
         }
     }
 
-    /// The backend alone.
+    /// The backend without its keys.
     pub fn backend(&self) -> Backend {
         match self {
             SectionBackend::Cpu => Backend::Cpu,
@@ -242,8 +244,9 @@ impl SectionBackend {
 }
 
 impl Kernel {
-    /// Checks a manifest against the files under `root` and the CUDA toolkits that there are. The problems include those of
-    /// the manifest itself; there is a kernel exactly if none of them is an error.
+    /// Checks a manifest against the files under `root` and the known CUDA toolkits. The problems
+    /// include those of the manifest itself; the kernel is `None` exactly if one of them is an
+    /// error.
     pub fn check(
         manifest: &Manifest,
         root: &Utf8Path,
@@ -254,7 +257,7 @@ impl Kernel {
         Self::check_as(manifest, root, toolkits, older)
     }
 
-    /// The check with the rules of edition 5, whatever the edition of the file.
+    /// Checks with the rules of edition 5, whatever the edition of the file.
     pub fn check_strictly(
         manifest: &Manifest,
         root: &Utf8Path,
@@ -319,7 +322,8 @@ impl Kernel {
         load::load(path, toolkits)
     }
 
-    /// Everything that is compiled: the binding, then the sections.
+    /// The files that are compiled, with their languages: the binding's, then those of the
+    /// sections.
     pub fn units(&self) -> impl Iterator<Item = (&Utf8Path, Language)> {
         let sections = self.sections.iter().flat_map(Section::units);
         self.framework.units().chain(sections)

@@ -1,5 +1,5 @@
-//! The library behind the `kernel-builder` program: from build.toml to Nix derivations. Its modules are the rooms that
-//! CONTRIBUTING.md describes, in the order a kernel passes through them.
+//! The library behind the `kernel-builder` program: from build.toml to Nix derivations.
+//! CONTRIBUTING.md describes its modules, in the order a kernel passes through them.
 
 pub mod artifact;
 pub mod build;

@@ -1,5 +1,5 @@
-//! The Nix library inside this program: lib/, nix/ and what they read of templates/, so that a single binary builds
-//! kernels. Not the Nix code itself.
+//! The Nix library inside this program: lib/, nix/ and the files of templates/ that they read, so
+//! that a single binary builds kernels. Not the Nix code itself.
 
 use std::borrow::Cow;
 use std::io;
@@ -56,17 +56,17 @@ pub fn files() -> Vec<(Utf8PathBuf, &'static [u8])> {
     for (name, dir) in &PARTS {
         walk(name, dir, &mut found);
     }
-    // For `nix develop`; in this repository, flake.nix is another.
+    // The flake for `nix develop`. NB: this repository's own flake.nix is another file.
     let flake = include_bytes!("../nix/shell/library-flake.nix");
     found.push(("flake.nix".into(), flake));
     found.sort();
     found
 }
 
-/// A hash of the content of the library that is used.
+/// A hash of the library in use: of the one inside this program, or of `$KERNEL_BUILDER_LIBRARY`.
 ///
 /// # Errors
-/// The errors of the file system, of a folder that is used instead.
+/// The errors of the file system, if `$KERNEL_BUILDER_LIBRARY` is set.
 pub fn digest() -> io::Result<String> {
     let Some(folder) = other() else {
         return Ok(own_digest().to_owned());
@@ -107,10 +107,11 @@ fn digest_of(files: &[(Utf8PathBuf, &[u8])]) -> String {
     crate::hex(&hash.finalize())
 }
 
-/// Writes the library to a folder of `cache` that is named after its content, unless it is there already.
+/// Writes the library to a folder of `cache` that is named after its content, unless it is there
+/// already.
 ///
 /// # Errors
-/// Those of the file system.
+/// The errors of the file system.
 pub fn unpack(cache: &Utf8Path) -> io::Result<Utf8PathBuf> {
     if let Some(folder) = other() {
         return camino::absolute_utf8(folder);
@@ -130,7 +131,8 @@ pub fn unpack(cache: &Utf8Path) -> io::Result<Utf8PathBuf> {
         std::fs::write(file, content)?;
     }
     match std::fs::rename(temporary.path(), &target) {
-        // Another process was faster: its content is the same, since its name is.
+        // Another process was faster. The folder is named after its content, so the content is the
+        // same.
         Err(_) if target.exists() => {}
         result => result?,
     }

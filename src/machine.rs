@@ -1,4 +1,5 @@
-//! What this machine has that decides which variant suits it: its Python's torch, its GPU. Nothing of it reaches a build.
+//! The facts of this machine that decide which variant suits it: its Python's torch and its GPU.
+//! Builds do not depend on them.
 
 use std::process::{Command, Stdio};
 
@@ -6,7 +7,7 @@ use crate::kernel::Backend;
 use crate::matrix::{Rank, Variant};
 use crate::version::Version;
 
-/// What was found.
+/// The facts that were found.
 #[derive(Clone, Debug, Default)]
 pub struct ThisMachine {
     /// Version of the torch of the `python3` on the PATH.
@@ -18,7 +19,7 @@ pub struct ThisMachine {
 }
 
 impl ThisMachine {
-    /// Looks around; what cannot be found out is taken to be absent.
+    /// Looks for torch and GPUs; a fact that cannot be found out counts as absent.
     pub fn find() -> Self {
         let torch = output(
             "python3",
@@ -34,14 +35,15 @@ impl ThisMachine {
         }
     }
 
-    /// The variant that suits this machine best, and why, in words. Nothing if there is none to choose from.
+    /// The variant that suits this machine best, and why, in words. `None` if there are no
+    /// variants.
     pub fn choose<'a>(&self, variants: &[&'a Variant]) -> Option<(&'a Variant, String)> {
         let runs = |variant: &&&Variant| match (variant.backend, compute(variant)) {
             (Backend::Cuda, Some(toolkit)) => self
                 .cuda
                 .as_ref()
                 .is_some_and(|driver| driver.major_minor().0 >= toolkit.major_minor().0),
-            // Python alone.
+            // A variant of Python alone runs with any CUDA driver.
             (Backend::Cuda, None) => self.cuda.is_some(),
             (Backend::Rocm, _) => self.rocm,
             (Backend::Cpu, _) => true,
@@ -55,7 +57,7 @@ impl ThisMachine {
             (None, false) => "this machine has no GPU driver".to_owned(),
         };
         if usable.is_empty() {
-            // Compiling needs no GPU.
+            // A machine without a GPU still compiles for one, so no variant is left out here.
             let best = variants
                 .iter()
                 .min_by(|a, b| self.rank(a).cmp(&self.rank(b)))?;
@@ -80,8 +82,8 @@ impl ThisMachine {
         Some((best, format!("{machine}; {torch}")))
     }
 
-    /// The place of a variant on this machine, the smallest is the best: a GPU comes first, then the installed torch, then
-    /// the variants' own order.
+    /// The place of a variant on this machine; the smallest is the best: a GPU comes first, then
+    /// the installed torch, then the variants' own order.
     fn rank<'a>(&self, variant: &'a Variant) -> (bool, bool, Rank<'a>) {
         let installed = match (&self.torch, torch(variant)) {
             (Some(own), Some(torch)) => same_release(own, torch),
@@ -99,12 +101,13 @@ fn compute(variant: &Variant) -> Option<&Version> {
     variant.row()?.compute.as_ref()
 }
 
-/// Extensions fit every patch release of a torch.
+/// Whether two versions are of one minor release: extensions fit every patch release of a torch.
 fn same_release(a: &Version, b: &Version) -> bool {
     a.major_minor() == b.major_minor()
 }
 
-/// From the head of what nvidia-smi prints: `| NVIDIA-SMI 580.65    Driver Version: 580.65    CUDA Version: 13.0 |`.
+/// The CUDA version in the head of nvidia-smi's output: `| NVIDIA-SMI 580.65    Driver Version:
+/// 580.65    CUDA Version: 13.0 |`.
 fn cuda_version(text: &str) -> Option<Version> {
     let (_, rest) = text.split_once("CUDA Version:")?;
     rest.split_whitespace().next()?.parse().ok()

@@ -13,12 +13,12 @@ use serde_json::json;
 pub use self::code::Code;
 pub use self::render::RenderOptions;
 
-/// How bad a [`Problem`] is.
+/// The severity of a [`Problem`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Nothing can be built until it is mended.
+    /// The kernel cannot be built until this is mended.
     Error,
-    /// Something is ignored or doubtful; the build goes on.
+    /// A value is ignored or doubtful; the build goes on.
     Warning,
 }
 
@@ -46,20 +46,20 @@ pub struct Place {
 pub struct Related {
     /// Byte range in the same source text.
     pub span: Range<usize>,
-    /// What to say at that spot.
+    /// The text to show at that spot.
     pub label: String,
 }
 
 /// A file of the user's besides the one that a collection of problems is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFile {
-    /// The text that the user is shown.
+    /// The name that the user is shown.
     pub name: String,
     /// Its whole content.
     pub text: Arc<str>,
 }
 
-/// One mistake, with all that is needed to show where it is and how to mend it.
+/// One mistake, with its place and its cure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// Entry of the table in [`code`].
@@ -70,13 +70,13 @@ pub struct Problem {
     pub place: Place,
     /// The file that the byte ranges refer to; `None` for the one that the collection is about.
     pub file: Option<Arc<SourceFile>>,
-    /// What is wrong, one sentence without a full stop.
+    /// The mistake, as one sentence without a full stop.
     pub message: String,
     /// Short text under the caret.
     pub label: String,
     /// Other spots worth showing.
     pub related: Vec<Related>,
-    /// What to do about it.
+    /// The cure.
     pub help: String,
 }
 
@@ -136,7 +136,8 @@ impl Problem {
     }
 }
 
-/// All problems found in one named source, in the order of their position, then those found in other files.
+/// All problems found in one named source, in the order of their position, then the problems of
+/// other files.
 #[derive(Debug, Clone)]
 pub struct Problems {
     name: String,
@@ -154,7 +155,7 @@ impl Problems {
         }
     }
 
-    /// Adds a problem at its place in the order of the file. One that is there already is not
+    /// Adds a problem at its place in the order of the file. A problem that is there already is not
     /// added again: a section that stands for two has each of its mistakes once.
     pub fn push(&mut self, problem: Problem) {
         fn order(p: &Problem) -> (Option<&str>, usize, usize) {
@@ -186,12 +187,12 @@ impl Problems {
         self.items.iter()
     }
 
-    /// Whether nothing at all was found.
+    /// Whether there are no problems.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// Whether the file cannot be used.
+    /// Whether the file has an error, and so cannot be used.
     pub fn has_errors(&self) -> bool {
         self.error_count() > 0
     }
@@ -222,7 +223,7 @@ impl Problems {
             (0, w) => plural(w, "warning"),
             (e, w) => format!("{} and {}", plural(e, "error"), plural(w, "warning")),
         };
-        // The file itself may have none of them.
+        // The file itself may have no problems, while another file has some.
         let own = self.items.iter().any(|problem| problem.file.is_none());
         let own = (own || self.items.is_empty()).then_some(self.name());
         let others = self
@@ -247,8 +248,8 @@ impl Problems {
         }
     }
 
-    /// What an editor or a CI job needs. Lines and columns count from 1, columns in Unicode
-    /// scalar values; the end is the first position after the text.
+    /// The problems as JSON, for an editor or a CI job. Lines and columns count from 1, columns in
+    /// Unicode scalar values; the end is the first position after the text.
     pub fn to_json(&self) -> serde_json::Value {
         let problems: Vec<_> = self
             .items
@@ -279,7 +280,8 @@ impl Problems {
         })
     }
 
-    /// Line and column, both from 1, of a byte offset of the file; offsets outside the text are pulled in.
+    /// Line and column, both from 1, of a byte offset of the file; an offset outside the text
+    /// counts as the nearest one inside.
     pub fn line_column(&self, offset: usize) -> (usize, usize) {
         line_column(&self.text, offset)
     }

@@ -1,4 +1,5 @@
-//! Standard output and standard error: how results, problems and errors are printed for a person. Not what is said.
+//! Standard output and standard error: how results, problems and errors are printed for a person.
+//! Their words come from elsewhere.
 
 use std::io::Write;
 

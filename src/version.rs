@@ -18,10 +18,10 @@ pub struct Version {
     components: Vec<u64>,
 }
 
-/// Why a text is not a [`Version`].
+/// The reason why a text is not a [`Version`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum VersionError {
-    /// Nothing, or only blanks.
+    /// The text is empty or has only blanks.
     #[error("the version is empty")]
     Empty,
     /// A component is not a number, or too large for one.
@@ -43,13 +43,13 @@ impl Version {
         &self.components
     }
 
-    /// The first two components; what is not written is 0.
+    /// The first two components; a component that is not written counts as 0.
     pub fn major_minor(&self) -> (u64, u64) {
         let at = |index: usize| self.components.get(index).copied().unwrap_or(0);
         (at(0), at(1))
     }
 
-    /// The minor release that it belongs to: `2.11` for `2.11.0`.
+    /// The minor release of the version: `2.11` for `2.11.0`.
     pub fn minor_release(&self) -> Version {
         let components: Vec<u64> = self.components.iter().take(2).copied().collect();
         let texts: Vec<String> = components.iter().map(u64::to_string).collect();

@@ -21,7 +21,7 @@ pub struct Difference {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DifferenceKind {
-    /// Only one of them has it.
+    /// Only one result has the file.
     Missing,
     /// One is a folder, a link or a program, and the other is not.
     Type,
@@ -49,7 +49,7 @@ impl fmt::Display for Difference {
 /// The first place where two files or folders differ, in the order of names.
 ///
 /// # Errors
-/// Those of the file system.
+/// The errors of the file system.
 pub fn first_difference(one: &Utf8Path, other: &Utf8Path) -> io::Result<Option<Difference>> {
     let (left, right) = (tree(one)?, tree(other)?);
     let mut paths: Vec<&Utf8PathBuf> = left.keys().chain(right.keys()).collect();
@@ -70,7 +70,7 @@ pub fn first_difference(one: &Utf8Path, other: &Utf8Path) -> io::Result<Option<D
 }
 
 /// The files at and below a path by relative path: whether each is a folder, a link, and a program.
-/// Nix keeps no more of a mode.
+/// Nix keeps no other bits of a file's mode.
 fn tree(root: &Utf8Path) -> io::Result<BTreeMap<Utf8PathBuf, (bool, bool, bool)>> {
     let mut found = BTreeMap::new();
     for entry in WalkDir::new(root) {

@@ -16,8 +16,7 @@ pub(super) fn check(check: &mut Check<'_>, file: &BuildToml) -> BTreeSet<Backend
     let Some(listed) = &file.general.backends else {
         return BTreeSet::new();
     };
-    // Words that could not be read are not in the list; the section that goes with such a word
-    // must not be blamed for it.
+    // A word that could not be read is not in the list, so its section must not be reported.
     let known = !check.is_blamed(&listed.place.key);
     let first = check.listed(listed, known);
     if known && !first.is_empty() {
@@ -42,7 +41,7 @@ fn can_have_sections(backend: Backend) -> bool {
 }
 
 impl Check<'_> {
-    /// Where each backend is listed first.
+    /// The place where each backend is listed first.
     fn listed(&mut self, listed: &List<Backend>, known: bool) -> BTreeMap<Backend, Place> {
         let mut first: BTreeMap<Backend, Place> = BTreeMap::new();
         for Spanned { value, place } in &listed.value {
@@ -195,7 +194,7 @@ impl Check<'_> {
                         "add a `[kernel.<name>]` section with `backend = \"{backend}\"` if there is something to compile"
                     ))
             } else {
-                // Python is all that this backend takes.
+                // This backend takes Python files alone.
                 continue;
             };
             self.report(problem);

@@ -18,7 +18,7 @@ pub enum Framework {
     TvmFfi(TvmFfi),
 }
 
-/// What `[torch]` says.
+/// The checked `[torch]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Torch {
     /// Sources of the binding and headers, in the order written.
@@ -35,7 +35,7 @@ pub struct Torch {
     pub cxx_flags: Vec<String>,
 }
 
-/// What `[torch-noarch]` says.
+/// The checked `[torch-noarch]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TorchNoarch {
     /// Extensions of the Python files to install, without dots.
@@ -46,7 +46,7 @@ pub struct TorchNoarch {
     pub rocm_archs: Vec<RocmArch>,
 }
 
-/// What `[tvm-ffi]` says.
+/// The checked `[tvm-ffi]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TvmFfi {
     /// Sources of the binding and headers, in the order written.
@@ -60,7 +60,7 @@ pub struct TvmFfi {
 }
 
 impl Framework {
-    /// What `[torch]` says, if it is there.
+    /// The checked `[torch]`, if the kernel has one.
     pub fn torch(&self) -> Option<&Torch> {
         match self {
             Framework::Torch(torch) => Some(torch),
@@ -68,7 +68,7 @@ impl Framework {
         }
     }
 
-    /// The section of build.toml.
+    /// The name of the framework's section in build.toml.
     pub fn name(&self) -> &'static str {
         match self {
             Framework::Torch(_) => "torch",

@@ -1,11 +1,12 @@
-//! NVIDIA GPU capabilities such as `9.0a+PTX`. Which toolkit knows which is not said here.
+//! NVIDIA GPU capabilities such as `9.0a+PTX`. The release table says which toolkit compiles for
+//! which.
 
 use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// What code is restricted to beyond the number. The order is that of the written form.
+/// The GPUs that code of a capability is restricted to. The order is that of the written form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Feature {
     /// Runs on this capability and on later minor ones.
@@ -35,7 +36,7 @@ pub struct Capability {
     pub minor: u32,
     /// The `a` of `9.0a`.
     pub feature: Feature,
-    /// Whether PTX is kept in addition, for GPUs that come later.
+    /// Whether PTX is kept in addition, for later GPUs.
     pub ptx: bool,
 }
 

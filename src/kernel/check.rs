@@ -1,4 +1,5 @@
-//! What all checks share: where the kernel is, what was found, and the checks of plain strings.
+//! The state that all checks share: the kernel's folder and the problems so far, and the checks of
+//! plain strings.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,13 +17,14 @@ use crate::version::Version;
 pub(super) struct Check<'a> {
     /// The kernel's directory.
     pub root: Utf8PathBuf,
-    /// Whether the file is older than edition 5: what was built from it then is built now.
+    /// Whether the file is older than edition 5. A kernel that built then must build now, so some
+    /// errors are warnings.
     pub older: bool,
     /// The CUDA toolkits that may compile it.
     pub toolkits: &'a CudaToolkits,
     /// Folders that are known to be inside the kernel once every link is followed.
     pub inside: BTreeSet<String>,
-    /// What was found so far, including the problems of the manifest.
+    /// The problems so far, including those of the manifest.
     pub problems: Problems,
 }
 
@@ -46,9 +48,9 @@ impl<'a> Check<'a> {
         self.problems.push(problem);
     }
 
-    /// Whether something at or below the key path was reported already.
+    /// Whether a problem at or below the key path was reported already.
     pub fn is_blamed(&self, key: &str) -> bool {
-        // Which edition a file is of is no fault of the key that gave it away.
+        // The edition of a file is no fault of the key that gave it away.
         let mut faults = self.problems.iter().filter(|p| p.code != code::OLD_EDITION);
         faults.any(|problem| {
             let rest = problem.place.key.strip_prefix(key);
@@ -66,7 +68,8 @@ impl<'a> Check<'a> {
         plain(include)
     }
 
-    /// Warns if an element of a list is not `new` in it. For lists where that does no harm.
+    /// Warns if an element of a list is not `new` in it, for lists in which a repetition is
+    /// harmless.
     pub fn once<T: fmt::Display>(&mut self, new: bool, written: &Spanned<T>) {
         if !new {
             self.report(
@@ -105,8 +108,7 @@ impl<'a> Check<'a> {
         if count == 2 {
             return Some(version.value.clone());
         }
-        let major = version.value.components().first().copied().unwrap_or(0);
-        let minor = version.value.components().get(1).copied().unwrap_or(0);
+        let (major, minor) = version.value.major_minor();
         self.report(
             Problem::error(
                 code::VERSION_COMPONENTS,

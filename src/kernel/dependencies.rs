@@ -15,7 +15,8 @@ use crate::problem::{Place, Problem, code, suggest};
 /// A library of headers in an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeaderArchive {
-    /// The file to download. A wheel or a source distribution is had from the package index, any other file from its URL.
+    /// The file to download. A wheel or a source distribution is had from the package index, any
+    /// other file from its URL.
     pub archive: Archive,
     /// Folders of the archive that compilers search, in order.
     pub include: Vec<String>,
@@ -45,7 +46,7 @@ pub(super) fn check(check: &mut Check<'_>, file: &BuildToml) -> BTreeMap<String,
 }
 
 impl Check<'_> {
-    /// An element of `depends` that is none of the fixed words.
+    /// Checks an element of `depends` that is none of the fixed words.
     pub(super) fn own_dependency(&mut self, name: &str, place: &Place, file: &BuildToml) {
         let own = file.dependencies.iter();
         let own: Vec<&str> = own.map(|written| written.name.value.as_str()).collect();
@@ -166,7 +167,7 @@ impl Check<'_> {
         None
     }
 
-    /// The archive, whose hash is still missing.
+    /// The archive, still without its hash.
     fn source(&mut self, written: &WrittenHeaderArchive) -> Option<Archive> {
         let name = &written.name;
         let (file, kind, project, urls) = match (&written.url, &written.package, &written.file) {

@@ -22,7 +22,7 @@ pub(super) fn check(
     file: &BuildToml,
     backends: &BTreeSet<Backend>,
 ) -> Option<Framework> {
-    // More than one section has been reported as such.
+    // More than one framework section has been reported already.
     if let Some(Spanned { value, place }) = &file.torch {
         let torch = check.torch(value, place, file, backends);
         return Some(Framework::Torch(torch));
@@ -121,7 +121,7 @@ impl Check<'_> {
         }
     }
 
-    /// Extensions as they stand after the dot of a file name.
+    /// File name extensions without the dot.
     fn pyext(&mut self, list: Option<&List<String>>) -> Vec<String> {
         let Some(list) = list else {
             return PYEXT.map(str::to_owned).to_vec();
@@ -222,7 +222,7 @@ impl Check<'_> {
         }
     }
 
-    /// A stable ABI, which no torch older than it has.
+    /// A stable ABI. A torch older than the ABI does not have it.
     fn abi(
         &mut self,
         abi: &Spanned<Version>,

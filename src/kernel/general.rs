@@ -10,7 +10,7 @@ use crate::manifest::{List, Spanned, v5};
 use crate::problem::{Place, Problem, code, suggest};
 use crate::words::python_depends::{self, PythonDependency};
 
-/// What `[general]` gives to a kernel.
+/// The parts of a kernel that `[general]` holds.
 pub(super) struct CheckedGeneral {
     pub name: KernelName,
     pub version: u64,
@@ -60,7 +60,7 @@ pub(super) fn check(check: &mut Check<'_>, file: &v5::BuildToml) -> Option<Check
 }
 
 impl Check<'_> {
-    /// The name of the kernel, whose package is in the folder `packages`.
+    /// The name of the kernel. `packages` is the folder that holds its package.
     fn name(&mut self, written: &Spanned<String>, packages: &str) -> Option<KernelName> {
         let name = match written.value.parse::<KernelName>() {
             Ok(name) => name,

@@ -1,4 +1,4 @@
-//! Addresses of Git repositories. Nothing is fetched.
+//! Addresses of Git repositories. The text is checked; no repository is asked.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ pub const SCHEMES: &[&str] = &[
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GitUrl(String);
 
-/// Why a text is not a [`GitUrl`].
+/// The reason why a text is not a [`GitUrl`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum GitUrlError {
     /// A URL that Git cannot fetch from.

@@ -41,7 +41,7 @@ const HUB: &[&str] = &[
 ];
 
 impl Check<'_> {
-    /// Reports a licence that is empty; warns of one that nobody else knows.
+    /// Reports a licence that is empty; warns of one that neither SPDX nor the Hub knows.
     pub fn license(&mut self, license: &Spanned<String>) {
         let text = license.value.trim();
         if text.is_empty() {

@@ -9,27 +9,27 @@ use super::{CudaToolkits, Kernel};
 use crate::manifest::{Edition, FILE_NAME, Manifest, locate};
 use crate::problem::Problems;
 
-/// A kernel that may be built, and what its author should still know.
+/// A kernel that may be built, with its warnings.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     /// The kernel.
     pub kernel: Kernel,
     /// The edition of its build.toml.
     pub edition: Edition,
-    /// Problems of which none is an error; often empty.
+    /// Problems that are no errors; often empty.
     pub warnings: Problems,
 }
 
-/// Why there is no kernel.
+/// The reason why there is no kernel.
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// The file was read and has errors; render them.
     #[error("{}", .0.summary())]
     Problems(Box<Problems>),
-    /// There is no such file.
+    /// The file does not exist.
     #[error("there is no file {path}; give the directory of a kernel, or its {FILE_NAME}")]
     NotFound {
-        /// The file that was looked for.
+        /// The path of the missing file.
         path: Utf8PathBuf,
     },
     /// The file cannot be read.
@@ -37,7 +37,7 @@ pub enum LoadError {
     Read {
         /// The file.
         path: Utf8PathBuf,
-        /// What the operating system says.
+        /// The error of the operating system.
         source: io::Error,
     },
 }

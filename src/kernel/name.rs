@@ -26,8 +26,7 @@ impl KernelName {
         self.0.replace('-', "_")
     }
 
-    /// The name that `text` comes closest to, if what is wrong is only its case or its
-    /// separators.
+    /// The nearest valid name, if only the case or the separators of `text` are wrong.
     pub fn similar(text: &str) -> Option<Self> {
         let text = text.trim().to_lowercase().replace(['_', ' ', '.'], "-");
         text.parse().ok()

@@ -11,7 +11,7 @@ use super::check::Check;
 use crate::manifest::{List, Spanned};
 use crate::problem::{Place, Problem, code, suggest};
 
-/// What a path must name.
+/// The kind of thing that a path must name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expect {
     File,
@@ -19,7 +19,7 @@ pub(super) enum Expect {
 }
 
 impl Check<'_> {
-    /// Checks every path of a list; those that fail are left out.
+    /// Checks every path of a list; paths that fail are left out.
     pub fn paths(
         &mut self,
         list: Option<&List<String>>,
@@ -55,7 +55,7 @@ impl Check<'_> {
         None
     }
 
-    /// The path of a source as it is compared with others, without looking at the disk.
+    /// The path of a source in the form that is compared with others. The disk is not read.
     pub fn source_path(&self, written: &Spanned<String>) -> Option<Utf8PathBuf> {
         normalise(&written.value).ok()
     }
@@ -68,7 +68,7 @@ impl Check<'_> {
         listed: &BTreeSet<Utf8PathBuf>,
     ) -> Result<(), Box<Problem>> {
         let full = self.root.join(path);
-        // One look is enough for what is no link.
+        // A path that is no link needs no second look.
         let own = full.symlink_metadata();
         let is_link = own.as_ref().is_ok_and(Metadata::is_symlink);
         let metadata = if is_link { full.metadata() } else { own };
@@ -123,9 +123,9 @@ impl Check<'_> {
         ))
     }
 
-    /// Whether a path that exists is outside of the kernel once every link is followed: what it
-    /// leads to must be part of what is built. Following links is slow, so it is done once for
-    /// the files of a folder, of which those that are links themselves are followed each.
+    /// Whether a path that exists is outside of the kernel once every link is followed: the target
+    /// of a link must be part of the build. To follow links is slow, so it is done once for a
+    /// folder, and for each file of the folder that is a link itself.
     fn leads_out(&mut self, path: &Utf8Path, is_link: bool) -> bool {
         let folder = match path.parent() {
             Some(folder) if !is_link => folder,
@@ -145,7 +145,8 @@ impl Check<'_> {
         out
     }
 
-    /// The path in the same directory whose name is nearest, of those that are not listed already.
+    /// The path in the same directory with the nearest name, among those that are not listed
+    /// already.
     fn similar(&self, path: &Utf8Path, listed: &BTreeSet<Utf8PathBuf>) -> Option<Utf8PathBuf> {
         let parent = path.parent()?;
         let entries = self.root.join(parent).read_dir_utf8().ok()?;
@@ -160,7 +161,7 @@ impl Check<'_> {
     }
 }
 
-/// What is wrong with a path before looking at the disk.
+/// A fault of a path that shows without reading the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Empty,
@@ -201,7 +202,7 @@ impl Fault {
     }
 }
 
-/// A relative path without `.` and `..`, or `None` if there is none for it.
+/// A relative path without `.` and `..`; `None` if the text has no such form.
 pub(super) fn relative(text: &str) -> Option<Utf8PathBuf> {
     normalise(text).ok()
 }

@@ -1,5 +1,5 @@
-//! Operators that a kernel's Python files register with torch: they must be in the build's own namespace. Reads
-//! the files, runs nothing; only text that is written out counts, not what a program would compute.
+//! Operators that a kernel's Python files register with torch: they must be in the build's own
+//! namespace. Reads the files and runs none of them: only literal names count, not computed ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -13,14 +13,14 @@ use super::check::Check;
 use super::{Framework, KernelName};
 use crate::problem::{Place, Problem, SourceFile, code};
 
-/// Functions of torch.library that define an operator, and what they call the parameter that names it.
+/// Functions of torch.library that define an operator, with the parameter that names it.
 const DEFINE: [(&str, &str); 3] = [
     ("custom_op", "name"),
     ("define", "qualname"),
     ("triton_op", "name"),
 ];
 
-/// Functions of torch.library that add to an operator, which may be somebody else's.
+/// Functions of torch.library that add to an operator, which another package may own.
 const REGISTER: [(&str, &str); 8] = [
     ("impl", "qualname"),
     ("register_autocast", "op"),
@@ -47,13 +47,14 @@ struct Registration {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RegistrationKind {
-    /// A call that makes an operator known to torch, or opens a namespace for some.
+    /// A call that makes an operator known to torch, or opens a namespace for operators.
     Defines,
     /// A call that adds to a known operator.
     Registers,
 }
 
-/// Reports operators of fixed namespaces: as errors, or as warnings if the build.toml is of an older edition.
+/// Reports operators of fixed namespaces: as errors, or as warnings if the build.toml is of an
+/// older edition.
 pub(super) fn check(check: &mut Check<'_>, name: &KernelName, framework: &Framework, is_old: bool) {
     let package = check
         .root
@@ -142,10 +143,10 @@ fn python_files(package: &Utf8Path) -> Vec<Utf8PathBuf> {
         .collect()
 }
 
-/// Every call of torch.library in a Python file that names a namespace as text. A file with syntax errors is read as far as
-/// it makes sense.
+/// Every call of torch.library in a Python file that names a namespace as text. A file with syntax
+/// errors is read as far as it parses.
 fn registrations(text: &str) -> Vec<Registration> {
-    // Most files have none, and a word is found faster than a tree.
+    // Most files have no such call, and a search for a word is faster than a parser.
     if !text.contains("library") {
         return Vec::new();
     }
@@ -169,7 +170,8 @@ fn registrations(text: &str) -> Vec<Registration> {
         .collect()
 }
 
-/// All nodes of a tree, in the order of the text. NB: not by recursion, whose depth a file would decide.
+/// All nodes of a tree, in the order of the text. NB: not by recursion, whose depth a file would
+/// decide.
 fn all_nodes(root: Node<'_>) -> Vec<Node<'_>> {
     let mut nodes = Vec::new();
     let mut open = vec![root];
@@ -182,7 +184,7 @@ fn all_nodes(root: Node<'_>) -> Vec<Node<'_>> {
     nodes
 }
 
-/// The local names that an import statement makes, with what they stand for.
+/// The local names that an import statement makes, with the names that they stand for.
 fn imports(statement: Node<'_>, text: &str, names: &mut BTreeMap<String, String>) {
     let words = |node: Node<'_>| text[node.byte_range()].to_owned();
     let module = match statement.kind() {
@@ -263,7 +265,7 @@ fn registration(
     })
 }
 
-/// An argument of a call by its place or by its name.
+/// An argument of a call by its position or by its name.
 fn argument<'t>(arguments: Node<'t>, text: &str, index: usize, name: &str) -> Option<Node<'t>> {
     let mut cursor = arguments.walk();
     let given: Vec<Node<'t>> = arguments
@@ -281,7 +283,8 @@ fn argument<'t>(arguments: Node<'t>, text: &str, index: usize, name: &str) -> Op
     }
 }
 
-/// The text of a plain string, and where it stands with its quotes. `None` for f-strings and everything that is computed.
+/// The text of a plain string, and its range with the quotes. `None` for f-strings and computed
+/// expressions.
 fn literal<'a>(node: Node<'_>, text: &'a str) -> Option<(&'a str, Range<usize>)> {
     if node.kind() != "string" {
         return None;
@@ -330,7 +333,7 @@ mod tests {
             "from torch import library\nlibrary.custom_op(name='a::b')",
             "from torch import library as l\nl.custom_op(mutates_args=(), name='a::b')",
             "try:\n  from torch.library import custom_op as op, define\nexcept ImportError: pass\nclass A:\n  @op('a::b')\n  def f(self): ...",
-            // Read as far as it makes sense.
+            // The rest of a broken file is still read.
             "import torch\ndef broken(:\n  pass\ntorch.library.custom_op('a::b')\n",
         ] {
             assert_eq!(shown(text), ["Defines custom_op a::b 'a::b'"], "{text}");

@@ -1,4 +1,4 @@
-//! Checks of what depends on a section's backend: its own keys and its dependencies.
+//! Checks of a section that depend on its backend: its own keys and its dependencies.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use crate::version::Version;
 use crate::words::rocm_arch::{self, RocmArch, UnknownArch};
 
 impl Check<'_> {
-    /// A backend with the keys that only its sections have.
+    /// The backend with the keys that only its sections have.
     pub fn section_backend(
         &mut self,
         written: &WrittenBackend,
@@ -79,7 +79,7 @@ impl Check<'_> {
         }
     }
 
-    /// NVIDIA capabilities that some toolkit compiles for.
+    /// NVIDIA capabilities that at least one toolkit compiles for.
     pub fn capabilities(&mut self, list: Option<&List<String>>) -> Vec<Capability> {
         let toolkits = self.toolkits;
         let is_known = |capability: &Capability| toolkits.compiling_for(capability).is_some();
@@ -93,9 +93,9 @@ impl Check<'_> {
         self.gpus(list, |_| true, unknown_architecture)
     }
 
-    /// GPUs of a list, sorted, without those that are not known. A list of which nothing is left is wrong. Otherwise a name
-    /// that could be a GPU's is left out with a warning, as an unknown GPU is only missed by those who have it; so is any
-    /// other text in a file older than edition 5.
+    /// GPUs of a list, sorted, without unknown ones. A list without any known GPU is an error.
+    /// Otherwise an unknown name that has the form of a GPU's is left out with a warning, since
+    /// only owners of that GPU miss it. In a file older than edition 5, so is any other text.
     fn gpus<Arch: FromStr + Ord>(
         &mut self,
         list: Option<&List<String>>,
@@ -196,7 +196,7 @@ impl Check<'_> {
 /// A GPU that no toolkit knows.
 struct Unknown {
     problem: Problem,
-    /// Whether the text is the name of a GPU by its form.
+    /// Whether the text has the form of a GPU's name.
     is_name: bool,
 }
 
@@ -212,7 +212,7 @@ fn unknown_architecture(written: &Spanned<String>) -> Unknown {
     }
 }
 
-/// What is wrong with a capability, and which toolkits know the one that was meant.
+/// The fault of a capability, and the toolkits that know the capability that was meant.
 fn unknown_capability(written: &Spanned<String>, toolkits: &CudaToolkits) -> Unknown {
     let known = toolkits.capabilities();
     let names: Vec<String> = known.iter().map(ToString::to_string).collect();
@@ -244,7 +244,8 @@ fn unknown_capability(written: &Spanned<String>, toolkits: &CudaToolkits) -> Unk
     }
 }
 
-/// The capability of the nearest GPU; for what is not a capability, that with the nearest name.
+/// The capability of the nearest GPU; for a text that is no capability, the one with the nearest
+/// name.
 fn nearest(text: &str, known: &BTreeSet<Capability>) -> Option<Capability> {
     if let Ok(meant) = text.parse::<Capability>() {
         let number = |c: &Capability| (c.major * 10 + c.minor).cast_signed();

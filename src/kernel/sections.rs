@@ -67,7 +67,8 @@ impl Check<'_> {
         );
     }
 
-    /// The files of a list, each once: it may be there twice, by whatever spelling.
+    /// The files of a list, each once, although the list may have a file twice in different
+    /// spellings.
     pub(super) fn sources_once(
         &mut self,
         src: Vec<Spanned<Utf8PathBuf>>,
@@ -95,7 +96,8 @@ impl Check<'_> {
         once
     }
 
-    /// A section of headers alone is harmless: the binding is compiled for its backend all the same.
+    /// A section of headers alone is harmless: the binding is compiled for the section's backend
+    /// all the same.
     fn has_source(
         &mut self,
         written: &section::WrittenSection,
@@ -132,7 +134,7 @@ impl Check<'_> {
         self.report(problem);
     }
 
-    /// Every file is either a header or in a language that all the backends compile.
+    /// Checks that every file is a header, or in a language that all the backends compile.
     pub(super) fn sources_compile(
         &mut self,
         src: &[Spanned<Utf8PathBuf>],

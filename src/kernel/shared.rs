@@ -1,5 +1,6 @@
-//! Sources that several sections list, or a section and the binding. All that is for one backend goes into one library, so
-//! each source is compiled once: as part of the binding, or for what all its sections ask.
+//! Sources that several sections list, or a section and the binding. A backend has one library, so
+//! each source is compiled once: as part of the binding, or with the keys of all its sections
+//! together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,8 +22,9 @@ pub(super) struct Listed {
     pub src: Vec<Spanned<Utf8PathBuf>>,
 }
 
-/// The sections with each source in one of them. What several have in common moves to a section of its own, after the first
-/// of them; a section that keeps no source then goes.
+/// The sections with each source in one of them. Sources that several sections list move to a
+/// section of their own after the first of these sections. A section that keeps no source is
+/// dropped.
 pub(super) fn once(
     check: &mut Check<'_>,
     file: &BuildToml,
@@ -67,7 +69,8 @@ pub(super) fn once(
     separate(listed.into_iter().map(|one| one.section).collect(), groups)
 }
 
-/// Moves sources that several sections share to sections of their own. `groups` are the sources by the sections.
+/// Moves sources that several sections share to sections of their own. `groups` maps sets of
+/// sections to their shared sources.
 fn separate(
     mut sections: Vec<Section>,
     groups: BTreeMap<Vec<usize>, BTreeSet<Utf8PathBuf>>,
@@ -95,14 +98,15 @@ fn separate(
     all
 }
 
-/// One section for the sources that some sections share: for the GPUs of all of them, with what all of them say. Where they
-/// contradict each other, it is what CMake makes of it, as older kernels were built: flags add up, the last list of folders
-/// counts.
+/// One section for the sources that some sections share: for the GPUs and with the keys of all of
+/// them. NB: contradictions are solved as CMake did when older kernels were built: flags add up,
+/// the last list of folders counts.
 fn join(parts: &[&Section], sources: &BTreeSet<Utf8PathBuf>) -> Section {
     let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
     let mut joint = parts[0].clone();
     joint.name = names.join("+");
-    // Headers stay with the sources: which section lists them makes no difference, but a section may go.
+    // Headers stay with the sources: it does not matter which section lists them, but a section may
+    // be dropped.
     let mut seen = BTreeSet::new();
     joint.src = parts
         .iter()
@@ -141,7 +145,7 @@ fn join(parts: &[&Section], sources: &BTreeSet<Utf8PathBuf>) -> Section {
             (SectionBackend::Xpu { flags }, SectionBackend::Xpu { flags: more }) => {
                 add_flags(flags, more);
             }
-            // CPU and Metal have nothing of their own, and all parts are for one backend.
+            // CPU and Metal have no keys of their own, and all parts are for one backend.
             _ => {}
         }
     }
@@ -180,7 +184,7 @@ fn contradictions(a: &Section, b: &Section, language: Option<Language>) -> Vec<&
     keys
 }
 
-/// A problem whose place is still to be said.
+/// A problem that has no place yet.
 struct Unplaced {
     is_error: bool,
     message: String,
@@ -248,7 +252,7 @@ fn in_two(older: bool, first: &Listed, again: &Listed, source: &Utf8PathBuf) -> 
     }
 }
 
-/// The files that the binding compiles. They are part of every library.
+/// The files that the binding compiles, which are part of every library.
 struct Binding<'a> {
     header: &'static str,
     src: BTreeMap<Utf8PathBuf, Place>,
@@ -287,7 +291,7 @@ impl<'a> Binding<'a> {
         }
     }
 
-    /// The problem of a source that a section lists too.
+    /// The problem of a source that the binding and a section list.
     fn problem(
         &self,
         older: bool,

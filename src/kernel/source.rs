@@ -1,4 +1,4 @@
-//! What the name of a source file says about how it is compiled.
+//! The language of a source file, by its name.
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -59,7 +59,7 @@ impl Language {
     }
 }
 
-/// Whether a file is only ever included by others.
+/// Whether a file is a header, by its name.
 pub fn is_header(path: &Utf8Path) -> bool {
     matches!(
         path.extension(),

@@ -1,5 +1,5 @@
-//! The CUDA toolkits that there are, as the checks of build.toml need them. The release table has them; who checks a kernel
-//! passes them on.
+//! The CUDA toolkits that the checks of build.toml compare with. They come from the release table;
+//! the caller of a check passes them.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::version::Version;
 #[derive(Clone, Debug)]
 pub struct CudaToolkit {
     pub version: Version,
-    /// Without PTX.
+    /// Capabilities that the toolkit compiles for, without PTX.
     pub known: Vec<Capability>,
 }
 
@@ -24,25 +24,25 @@ pub fn knows(known: &[Capability], capability: &Capability) -> bool {
 }
 
 impl CudaToolkits {
-    /// Toolkits in any order.
+    /// Sorts toolkits.
     pub fn new(mut toolkits: Vec<CudaToolkit>) -> Self {
         toolkits.sort_by(|a, b| a.version.cmp(&b.version));
         Self(toolkits)
     }
 
-    /// Whether a version is one of a toolkit.
+    /// Whether there is a toolkit of this version.
     pub fn has(&self, version: &Version) -> bool {
         self.0.iter().any(|toolkit| &toolkit.version == version)
     }
 
-    /// Every capability that some toolkit compiles for, in order, without `+PTX`.
+    /// Every capability that at least one toolkit compiles for, in order, without `+PTX`.
     pub fn capabilities(&self) -> BTreeSet<Capability> {
         let known = self.0.iter().flat_map(|toolkit| &toolkit.known);
         known.copied().collect()
     }
 
-    /// The toolkits that compile for a capability, in words: "CUDA 12.8 and newer", "CUDA 12.6 to 12.9",
-    /// "CUDA 12.6, 13.0". `None` if no toolkit does.
+    /// The toolkits that compile for a capability, in words: "CUDA 12.8 and newer", "CUDA 12.6 to
+    /// 12.9", "CUDA 12.6, 13.0". `None` if no toolkit does.
     pub fn compiling_for(&self, capability: &Capability) -> Option<String> {
         let compiles = |toolkit: &&CudaToolkit| knows(&toolkit.known, capability);
         let first = self.0.iter().position(|toolkit| compiles(&toolkit))?;

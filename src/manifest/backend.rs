@@ -17,7 +17,7 @@ impl<T: Word> FromValue for T {
 /// The name of `sycl_tla` before v4.
 pub(super) const OLD_SYCL_TLA: &str = "cutlass_sycl";
 
-/// The problem that a file of edition 4 or 5 has this name.
+/// The problem of a word that v4 renamed, in a file of edition 4 or 5.
 pub(super) fn renamed_sycl_tla(place: &Place) -> Problem {
     let new = KnownDependency::SyclTla;
     let message = format!("the dependency `{OLD_SYCL_TLA}` is called `{new}` now");
@@ -33,7 +33,7 @@ pub(super) struct OldDependency(pub Dependency);
 impl FromValue for OldDependency {
     fn from_value(value: &Value<'_>, reader: &Reader) -> Option<Self> {
         match value.as_str() {
-            // Renamed in v4.
+            // v4 renamed this word.
             Some(OLD_SYCL_TLA) => Some(Self(Dependency::Known(KnownDependency::SyclTla))),
             _ => Dependency::from_value(value, reader).map(Self),
         }

@@ -1,4 +1,5 @@
-//! Libraries that sections compile against: the elements of `depends`, and the `[dependencies.*]` that they may name.
+//! Libraries that sections compile against: the elements of `depends`, and the `[dependencies.*]`
+//! that they may name.
 
 use schemars::JsonSchema;
 
@@ -12,12 +13,12 @@ use crate::words::KnownDependency;
 pub enum Dependency {
     /// A library that the program knows.
     Known(KnownDependency),
-    /// The name of a `[dependencies.*]`. The checks after reading report one that no table has.
+    /// The name of a `[dependencies.*]`. The checks after reading report a name without a table.
     Own(String),
 }
 
 impl Dependency {
-    /// Whether it is torch, whose headers are part of the toolchain.
+    /// Whether the dependency is torch, whose headers are part of the toolchain.
     pub fn is_torch(&self) -> bool {
         *self == Dependency::Known(KnownDependency::Torch)
     }
@@ -73,7 +74,7 @@ impl JsonSchema for Dependency {
 /// Names of `[dependencies.*]`.
 const NAME_PATTERN: &str = "^[A-Za-z0-9_][A-Za-z0-9_.+-]*$";
 
-/// One `[dependencies.<name>]`: a library of headers in an archive, which is had from the package index or by URL.
+/// One `[dependencies.<name>]`: an archive of headers, from the package index or by URL.
 #[derive(Debug, Clone, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields, extend(
     "required" = ["sha256", "include"],

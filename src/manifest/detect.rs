@@ -1,6 +1,6 @@
 //! Finds out which edition a file is of, and says why. Formats before edition 5 have no number:
-//! they are told apart by the keys that only they have, never by trying one after the other,
-//! because then a typo in one is reported as a mistake in another.
+//! each is recognised by the keys that only it has. NB: readers are never tried one after the
+//! other, because then a typo in a file of one edition is reported as a mistake in another.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::problem::{Place, Problem, code};
 /// An edition of the format, in the order of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Edition {
-    /// Spring 2025, and what was before.
+    /// Spring 2025 and before.
     V1,
     /// Most of 2025.
     V2,
@@ -51,12 +51,12 @@ impl fmt::Display for Edition {
     }
 }
 
-/// The edition of a file, and what gave it away.
+/// The edition of a file, and the reason for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Detected {
     /// The edition.
     pub edition: Edition,
-    /// Completes "read as …, because …".
+    /// The reason, in words that complete "read as …, because …".
     pub because: String,
     /// The key that decided, or `general`.
     pub place: Place,
@@ -71,7 +71,7 @@ impl Detected {
         }
     }
 
-    /// The edition that the value, a key that only it has, gives away.
+    /// The edition that a value reveals, because only that edition has its key.
     fn by(edition: Edition, value: &Value<'_>) -> Self {
         let because = format!("`{}` is there", value.place.key);
         Self::new(edition, because, &value.place)
@@ -109,13 +109,13 @@ const OF_V3: Keys = &[
     ("general", "neuron"),
     ("general", "xpu"),
 ];
-/// Only v2 has these.
+/// Keys that only v2 has.
 const OF_V2: Keys = &[
     ("general", "universal"),
     ("general", "cuda-minver"),
     ("general", "cuda-maxver"),
 ];
-/// v1 does not have these.
+/// Keys that v1 does not have.
 const SINCE_V2: Keys = &[
     ("general", "python-depends"),
     ("general", "hub"),
@@ -139,7 +139,7 @@ pub(super) fn detect(
         reader.report(unknown_edition(edition, &value.place));
         return None;
     }
-    // The number is there, on a line that could not be parsed.
+    // The number is on a line that could not be parsed.
     if reader.is_on_broken_line("edition") {
         return Some(Detected::new(Edition::V5, "it says so", general));
     }
@@ -189,7 +189,7 @@ impl<'t> File<'_, 't, '_> {
         let version = self.value("general", "version");
         let license = self.value("general", "license");
         if let Some(backends) = backends {
-            // v3 let them be left out, and so could a framework section be.
+            // v3 let these keys be left out, and the framework section too.
             let framework = self.first(&[("", "torch"), ("", "tvm-ffi")]);
             return match (version, license, framework) {
                 (Some(_), Some(license), Some(_)) => Detected::new(

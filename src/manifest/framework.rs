@@ -151,7 +151,7 @@ impl WrittenTorchNoarch {
     }
 }
 
-/// A key that was documented in one spelling and read in another; both are accepted.
+/// Reads a key that was documented in one spelling and read in another; both are accepted.
 fn either<T: FromValue>(
     table: &mut TomlTable<'_, '_>,
     documented: &'static str,
@@ -181,7 +181,7 @@ impl WrittenTvmFfi {
     }
 }
 
-/// There must be exactly one framework section, however well it can be read.
+/// Reports a missing or a second framework section, whether or not the sections can be read.
 pub(super) fn exactly_one(root: &mut TomlTable<'_, '_>, reader: &Reader) {
     let [first, ..] = at_most_one(root, reader);
     if first.is_some() || NAMES.iter().any(|name| reader.is_on_broken_line(name)) {
@@ -192,7 +192,7 @@ pub(super) fn exactly_one(root: &mut TomlTable<'_, '_>, reader: &Reader) {
 
 const NAMES: [&str; 3] = ["torch", "torch-noarch", "tvm-ffi"];
 
-/// The framework sections in the order of the file; all but the first are reported.
+/// The framework sections in the order of the file; reports all but the first.
 pub(super) fn at_most_one(root: &mut TomlTable<'_, '_>, reader: &Reader) -> [Option<Place>; 3] {
     let mut present = NAMES.map(|name| root.value(name).map(|value| value.place));
     present.sort_by_key(|place| place.as_ref().map_or(usize::MAX, |place| place.span.start));
@@ -214,7 +214,7 @@ pub(super) fn at_most_one(root: &mut TomlTable<'_, '_>, reader: &Reader) -> [Opt
     present
 }
 
-/// The problem that a kernel with sections says nothing of its binding.
+/// The problem that a kernel with sections has no framework section.
 pub(super) fn no_framework(place: &Place) -> Problem {
     Problem::error(code::NO_FRAMEWORK, place, "there is no framework section").help(
         "add `[torch]` for a kernel with a C++ binding, `[torch-noarch]` for a Python-only one, or `[tvm-ffi]`",

@@ -1,5 +1,5 @@
-//! build.toml as written, with the place of every value. Nothing here looks at other files or
-//! decides whether a value makes sense; that is the business of [`crate::kernel`].
+//! build.toml as written, with the place of every value. This module does not look at other files
+//! and does not decide whether a value makes sense; [`crate::kernel`] does.
 //!
 //! Each edition of the format is a sibling module with its own types and its own variant of
 //! [`Body`]; [`detect`] chooses. What editions have in common is read by the same code.
@@ -42,15 +42,15 @@ use crate::problem::{Place, Problem, Problems, code};
 /// Name of the file in a kernel's directory.
 pub const FILE_NAME: &str = "build.toml";
 
-/// One build.toml: what was read and what is wrong with it.
+/// One build.toml: its content and its problems.
 #[derive(Debug, Clone)]
 pub struct Manifest {
     /// The content, as far as it could be read. `None` if the text is not TOML or of an edition
     /// that cannot be read; [`Manifest::problems`] then says why.
     pub body: Option<Body>,
-    /// Which edition it was read as, and why. `None` if that is not known.
+    /// The edition that the file was read as, with the reason; `None` if it is not known.
     pub edition: Option<Detected>,
-    /// What is wrong with the form of the file.
+    /// Problems of the form of the file.
     pub problems: Problems,
     /// SHA-256 of the exact bytes of the file, in lower-case hexadecimal.
     pub sha256: String,
@@ -59,7 +59,7 @@ pub struct Manifest {
 /// The content of a build.toml, by edition.
 #[derive(Debug, Clone)]
 pub enum Body {
-    /// Spring 2025, and what was before.
+    /// Spring 2025 and before.
     V1(Box<v1::BuildTomlV1>),
     /// Most of 2025.
     V2(Box<v2::BuildTomlV2>),
@@ -72,8 +72,8 @@ pub enum Body {
 }
 
 impl Manifest {
-    /// Reads the bytes of a file that is shown to the user as `name`. Never fails: every mistake
-    /// is in [`Manifest::problems`].
+    /// Reads the bytes of a file that is shown to the user as `name`. Never fails: every mistake is
+    /// in [`Manifest::problems`].
     pub fn read(name: &str, bytes: &[u8]) -> Self {
         let sha256 = crate::hex(&Sha256::digest(bytes));
         let text = String::from_utf8_lossy(bytes);
@@ -136,7 +136,7 @@ fn parse(text: &str, problems: &mut Problems, edition: &mut Option<Detected>) ->
     for problem in reader.into_problems() {
         problems.push(problem);
     }
-    // Checks that look at several values together would blame the lines that are not there.
+    // Checks that compare several values would report the lines that are missing.
     body.filter(|_| parsed.whole)
 }
 
@@ -167,7 +167,8 @@ fn read_body<'t>(
     Some(body)
 }
 
-/// Without `[general]` the edition, and with it every other key, is unknown.
+/// The problem that `[general]` is missing: without it, the edition and so every other key is
+/// unknown.
 fn no_general(root: &TomlTable<'_, '_>) -> Problem {
     let names: Vec<_> = root.entries().map(|(name, _)| name).collect();
     let words: Vec<_> = names.iter().map(|name| name.value.as_str()).collect();

@@ -1,17 +1,17 @@
-//! Collects the problems of one file while it is read, and what every reader must know of it.
+//! Collects the problems of one file while it is read, with the facts that every reader needs.
 
 use std::cell::{Cell, RefCell};
 
 use crate::problem::Problem;
 
-/// Collects what the readers of one file find.
+/// Collects the problems that the readers of one file find.
 #[derive(Debug, Default)]
 pub struct Reader {
     problems: RefCell<Vec<Problem>>,
-    /// Lines that were taken out because they are not TOML. A key that stands on one of them
-    /// is not also called missing.
+    /// Lines that were blanked out because they are not TOML. A key on one of them is not reported
+    /// as missing.
     broken_lines: Vec<String>,
-    /// The old format that the file is of; said wherever a key is not part of it.
+    /// The old format of the file; problems of unknown keys name it.
     format: Cell<Option<&'static str>>,
 }
 
@@ -25,7 +25,7 @@ impl Reader {
         }
     }
 
-    /// From now on, keys are those of this old format.
+    /// Says that the keys read from now on are those of an old format.
     pub(super) fn set_format(&self, name: &'static str) {
         self.format.set(Some(name));
     }
@@ -40,7 +40,7 @@ impl Reader {
         self.problems.borrow_mut().push(problem);
     }
 
-    /// Everything recorded, in the order of reading.
+    /// Every recorded problem, in the order of reading.
     pub fn into_problems(self) -> Vec<Problem> {
         self.problems.into_inner()
     }

@@ -1,8 +1,8 @@
-//! The JSON Schema of edition 5, for editors. Keys, types and descriptions come from the types that the reader fills
-//! (their field names and doc comments); here is what a Rust type does not say. tests/schema.rs proves that schema and
-//! reader agree.
+//! The JSON Schema of edition 5, for editors. Keys, types and descriptions come from the types that
+//! the reader fills (their field names and doc comments); this module adds the rules that a Rust
+//! type does not express. tests/schema.rs proves that schema and reader agree.
 //!
-//! Draft 7 and without references, because that is what taplo (Even Better TOML) handles best.
+//! Draft 7 and without references, because taplo (Even Better TOML) handles this form best.
 
 use std::borrow::Cow;
 
@@ -33,7 +33,7 @@ pub fn schema() -> Value {
     schema.to_value()
 }
 
-/// TOML has no null: a key is there or not. Nor have editors a use for the width of an integer.
+/// TOML has no null: a key is there or not. Editors do not use the width of an integer either.
 fn without_null(schema: &mut Schema) {
     schema.remove("format");
     if let Some(Value::Array(types)) = schema.get_mut("type") {
@@ -53,7 +53,7 @@ fn without_null(schema: &mut Schema) {
             schema.remove("anyOf");
             for (key, value) in one {
                 let object = schema.ensure_object();
-                // What a field says of itself counts more than what its type says.
+                // A field's own description goes before its type's.
                 object.entry(key).or_insert(value);
             }
         }
@@ -74,7 +74,7 @@ impl<T: JsonSchema> JsonSchema for Spanned<T> {
     }
 }
 
-/// Every version in edition 5 names a series: two components.
+/// Every version in edition 5 names a minor release: two components.
 impl JsonSchema for Version {
     fn schema_name() -> Cow<'static, str> {
         Cow::Borrowed("Version")
@@ -133,7 +133,7 @@ impl JsonSchema for WrittenKernelDependency {
     }
 }
 
-/// The file: exactly one framework section, kernel sections only where there is something to compile.
+/// The file: exactly one framework section, and kernel sections only where a framework compiles.
 pub(super) fn whole(schema: &mut Schema) {
     schema.insert("required".to_owned(), json!(["general"]));
     let frameworks = ["torch", "torch-noarch", "tvm-ffi"];
@@ -169,7 +169,8 @@ pub(super) fn both_spellings(schema: &mut Schema) {
     });
 }
 
-/// NVIDIA capabilities: a number, what it is limited to, and PTX. Which ones there are depends on the toolkits.
+/// NVIDIA capabilities: a number, its restriction, and PTX. The toolkits decide which capabilities
+/// exist.
 pub(super) fn capabilities(schema: &mut Schema) {
     elements(
         schema,
@@ -183,7 +184,7 @@ pub(super) fn architectures(schema: &mut Schema) {
     elements(schema, "enum", json!(rocm_arch::KNOWN));
 }
 
-/// What holds for each element of a list.
+/// Sets a rule for each element of a list.
 fn elements(schema: &mut Schema, word: &str, rule: Value) {
     if let Some(Value::Object(items)) = schema.get_mut("items") {
         items.insert(word.to_owned(), rule);
@@ -259,7 +260,7 @@ fn python_names(backend: Option<Backend>) -> Vec<String> {
     known.map(|package| package.name.to_owned()).collect()
 }
 
-/// Limits the elements of a list to words; without any, to no elements.
+/// Limits the elements of a list to words. Without words, the list must be empty.
 fn words(list: &mut Value, words: &[String]) {
     match words {
         [] => list["maxItems"] = json!(0),

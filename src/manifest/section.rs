@@ -21,7 +21,7 @@ pub struct WrittenSection {
     /// `backend`, with the keys that only this backend has.
     #[schemars(skip)]
     pub backend: Option<Spanned<WrittenBackend>>,
-    /// Libraries to compile against: fixed words such as `torch` and `cutlass_4_0`, or names of `[dependencies.*]`.
+    /// Libraries such as `torch` and `cutlass_4_0`, or names of `[dependencies.*]`.
     pub depends: Option<List<Dependency>>,
     /// Files to compile, and headers.
     pub src: Option<List<String>>,
@@ -160,7 +160,7 @@ where
     match &own {
         Some(own) => table.finish_with(|key, place| foreign_key(key, place, own.backend())),
         None => {
-            // While the backend is not known, the keys of every backend may be right.
+            // Until the backend is known, the keys of every backend may be right.
             for key in OWN_KEYS.iter().flat_map(|(_, keys)| *keys) {
                 table.value(key);
             }
@@ -229,7 +229,7 @@ impl FromValue for OfSection {
     }
 }
 
-/// A key that exists, but in sections of another backend.
+/// The problem of a key that exists, but in sections of another backend.
 fn foreign_key(key: &str, place: &Place, backend: Backend) -> Option<Problem> {
     let (owner, _) = OWN_KEYS.iter().find(|(_, keys)| keys.contains(&key))?;
     let message = format!("`{key}` is for {owner} sections, this one is for {backend}");

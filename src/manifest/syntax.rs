@@ -13,13 +13,13 @@ pub(super) struct ParsedText {
     pub text: String,
     /// The lines that were blanked out.
     pub broken_lines: Vec<String>,
-    /// Whether no line was.
+    /// Whether no line was blanked out.
     pub whole: bool,
 }
 
-/// Reports all syntax errors. The parser stops at some of them, so the lines it complains about
-/// are blanked out and the rest is parsed again, which keeps every offset. `None` if what is
-/// left cannot be trusted to mean what its author wrote.
+/// Reports all syntax errors. The parser stops at some of them, so the lines with errors are
+/// blanked out and the rest is parsed again, which keeps every offset. `None` if the remaining text
+/// may not mean what its author wrote.
 pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<ParsedText> {
     const ROUNDS: usize = 8;
     let mut bytes = text.as_bytes().to_vec();
@@ -37,14 +37,16 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<ParsedText> {
         for error in errors {
             let span = error.span().unwrap_or_default();
             if let Some(open) = unclosed_before(text, &span) {
-                // Everything below was read as part of that value and proves nothing.
+                // The parser took everything below as part of the open value, so the errors there
+                // prove nothing.
                 let above = found.into_iter().filter(|f| f.line < open);
                 above.for_each(|f| problems.push(f.problem));
                 problems.push(unclosed(open));
                 return None;
             }
             let line = line_around(text, span.start);
-            // One mistake can upset the parser several times on a line; the first one counts.
+            // One mistake can upset the parser several times on a line; only the first error
+            // counts.
             if lines.insert(line.start) {
                 found.push(Found {
                     line: line.start,
@@ -56,13 +58,13 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<ParsedText> {
             bytes[line].fill(b' ');
         }
     }
-    // Without its header, the keys of a table would be read as those of the table above.
+    // Without its header, the keys of a table would be read as keys of the table above.
     let header_lost = broken_lines
         .iter()
         .any(|line| line.trim_start().starts_with('['));
     let trusted = clean.filter(|_| !header_lost);
     for Found { round, problem, .. } in found {
-        // If blanking did not lead to valid text, the later rounds saw only consequences.
+        // If blanking did not lead to valid text, the later rounds found only consequences.
         if trusted.is_some() || round == 0 {
             problems.push(problem);
         }
@@ -113,8 +115,8 @@ fn unclosed(open: usize) -> Problem {
     .help("add the closing bracket")
 }
 
-/// The offset of a bracket that was never closed. The parser notices only when it finds the next
-/// statement where it expects a comma: at the very start of it, and with nothing to underline.
+/// The offset of a bracket that was never closed. The parser notices only at the start of the next
+/// statement, where it expects a comma, and gives no text to underline.
 fn unclosed_before(text: &str, span: &Range<usize>) -> Option<usize> {
     let line = line_around(text, span.start);
     let at_start = text

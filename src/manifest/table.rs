@@ -1,5 +1,5 @@
-//! Reads the keys of one TOML table and reports those that are missing or unknown. Which keys
-//! there are is the business of each edition.
+//! Reads the keys of one TOML table and reports missing and unknown keys. Each edition says which
+//! keys there are.
 
 use toml::de::DeTable;
 
@@ -9,7 +9,7 @@ use crate::problem::{Place, Problem, code};
 use super::reader::Reader;
 use super::value::{FromValue, Spanned, Value, place, read};
 
-/// One table being read; keys that nobody asked for are reported by [`TomlTable::finish`].
+/// One table being read; [`TomlTable::finish`] reports the keys that no reader asked for.
 pub struct TomlTable<'t, 'r> {
     toml: &'t DeTable<'t>,
     /// Where the table starts.
@@ -40,7 +40,7 @@ impl<'t, 'r> TomlTable<'t, 'r> {
         self.peek(key)
     }
 
-    /// The value of `key`, unread and without asking for it.
+    /// The value of `key`, unread, which does not count as asking for it.
     pub(super) fn peek(&self, key: &str) -> Option<Value<'t>> {
         let value = self.toml.get(key)?;
         Some(Value {
@@ -55,7 +55,7 @@ impl<'t, 'r> TomlTable<'t, 'r> {
         read(value.toml, value.place, self.reader)
     }
 
-    /// The value of `key`; [`TomlTable::finish`] reports it if it is not there.
+    /// The value of `key`; [`TomlTable::finish`] reports it if it is missing.
     pub fn required<T: FromValue>(&mut self, key: &'static str, cure: &str) -> Option<Spanned<T>> {
         if !self.has(key) {
             self.asked.push(key);
@@ -65,7 +65,7 @@ impl<'t, 'r> TomlTable<'t, 'r> {
         self.optional(key)
     }
 
-    /// The table under `key`, of whose keys `keys` asks for those it has.
+    /// The table under `key`. `keys` asks for the keys that it may have.
     pub(super) fn table<T>(
         &mut self,
         key: &'static str,
@@ -79,7 +79,7 @@ impl<'t, 'r> TomlTable<'t, 'r> {
         })
     }
 
-    /// Whether the table has this key, readable or not. Does not count as asking for it.
+    /// Whether the table has this key, readable or not, which does not count as asking for it.
     pub fn has(&self, key: &str) -> bool {
         self.toml.contains_key(key)
     }
@@ -115,7 +115,7 @@ impl<'t, 'r> TomlTable<'t, 'r> {
             let place = place(join(&self.place.key, key), name.span());
             let problem = explain(key, &place).unwrap_or_else(|| self.unknown(key, &place));
             self.reader.report(problem);
-            // A misspelled key is one mistake, although the right one is then missing too.
+            // A misspelled key is one mistake, although the right key is then missing too.
             let absent: Vec<_> = self.missing.iter().map(|(key, _)| *key).collect();
             if let Some(meant) = nearest(key, &absent) {
                 self.missing.retain(|(key, _)| *key != meant);
@@ -144,7 +144,7 @@ impl<'t, 'r> TomlTable<'t, 'r> {
     }
 }
 
-/// The problem that the required `key` at `place` is not there.
+/// The problem that a required key is missing.
 pub(super) fn missing(key: &str, place: &Place, cure: &str) -> Problem {
     let message = format!("`{}` is missing", place.key);
     Problem::error(code::MISSING_KEY, place, message)
@@ -152,7 +152,7 @@ pub(super) fn missing(key: &str, place: &Place, cure: &str) -> Problem {
         .help(cure)
 }
 
-/// `parent.key`, with quotes around a key that TOML would want quoted.
+/// `parent.key`, with quotes around a key that TOML requires quotes for.
 pub(super) fn join(parent: &str, key: &str) -> String {
     let bare = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     let key = match !key.is_empty() && key.bytes().all(bare) {

@@ -1,5 +1,5 @@
-//! What the upgrades of the older formats to edition 5 share. Values keep the place where the
-//! older file says them, so that every later check points into the file that its author wrote.
+//! The parts that the upgrades of the older formats to edition 5 share. Values keep their place in
+//! the older file, so that every later check points into the file that its author wrote.
 
 use std::borrow::Cow;
 
@@ -15,11 +15,11 @@ use crate::words::Backend;
 /// The version of a kernel whose format had none.
 pub const DEFAULT_VERSION: u64 = 1;
 
-/// The licence of a kernel whose format had none. The Hub's word for a licence that was not
-/// stated: anything else would claim something in the author's name.
+/// The licence of a kernel whose format had none: the Hub's word for a licence that was not stated.
+/// NB: any other word would make a claim in the author's name.
 pub const DEFAULT_LICENSE: &str = "unknown";
 
-/// What a `universal` kernel of 2025 runs on.
+/// The backends of a `universal` kernel of 2025.
 pub const UNIVERSAL_BACKENDS: [Backend; 5] = [
     Backend::Cpu,
     Backend::Cuda,
@@ -32,8 +32,8 @@ pub const UNIVERSAL_BACKENDS: [Backend; 5] = [
 const CUDA_PACKAGES: [&str; 1] = ["nvidia-cutlass-dsl"];
 
 impl Body {
-    /// The same kernel in edition 5, and what had to be assumed or cannot be kept. A value that
-    /// the older format does not say has the place of what it was concluded from.
+    /// The same kernel in edition 5, with the assumptions and losses of the upgrade as problems. A
+    /// value that the older format does not have gets the place of the value that it follows from.
     pub fn upgrade(&self) -> (Cow<'_, v5::BuildToml>, Vec<Problem>) {
         let mut upgrade = Upgrade::default();
         let file = match self {
@@ -50,9 +50,9 @@ impl Body {
 /// `universal` of v1 and v2: whether a kernel is Python-only and for every backend.
 #[derive(Debug, Clone, Default)]
 pub struct Universal {
-    /// As written.
+    /// The value as written.
     pub written: Option<Spanned<bool>>,
-    /// Whether it is there and cannot be read.
+    /// Whether the key is there but cannot be read.
     pub unread: bool,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct BodyParts {
     pub kernel: Vec<WrittenSection>,
 }
 
-/// One upgrade, and what it found.
+/// One upgrade, with its problems.
 #[derive(Default)]
 pub(super) struct Upgrade {
     problems: Vec<Problem>,
@@ -94,7 +94,7 @@ impl Upgrade {
         );
     }
 
-    /// The name with dashes instead of underscores, which is what the same package is called now.
+    /// The name with dashes instead of underscores, which is now the name of the same package.
     pub fn name(&mut self, name: Option<Spanned<String>>) -> Option<Spanned<String>> {
         let mut name = name?;
         let dashed = name.value.replace('_', "-");
@@ -112,7 +112,7 @@ impl Upgrade {
         Some(name)
     }
 
-    /// Version and licence, which could be left out.
+    /// Version and licence, which older files could leave out.
     pub fn defaults(
         &mut self,
         general: &Place,
@@ -210,7 +210,7 @@ impl Upgrade {
         };
         let mut torch = torch;
         if let Some(section) = sections.first() {
-            // Which of the two is wrong is not known.
+            // Either of the two may be the mistake.
             torch = None;
             self.report(
                 Problem::error(
@@ -238,7 +238,7 @@ impl Upgrade {
         }
     }
 
-    /// The backends of the sections; nothing if they are not known.
+    /// The backends of the sections; `None` if they are not known.
     fn backends(&mut self, sections: &[WrittenSection], general: &Place) -> Option<List<Backend>> {
         if sections.is_empty() {
             self.report(

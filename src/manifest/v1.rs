@@ -1,4 +1,4 @@
-//! v1, the format of spring 2025, and v0 before it, which had fewer keys: a section is in a
+//! v1, the format of spring 2025, and v0 before it, which had fewer keys. A section is in a
 //! language instead of for a backend, and `cuda-hipify` stands for CUDA and ROCm at once.
 
 use super::backend::OldDependency;
@@ -40,9 +40,9 @@ pub struct GeneralV1 {
 pub struct SectionV1 {
     /// The name in the header.
     pub name: Spanned<String>,
-    /// What the sources are written in; CUDA if it is not there.
+    /// The language of the sources; CUDA if the key is missing.
     pub language: Option<Spanned<Language>>,
-    /// Whether `language` is there and cannot be read.
+    /// Whether `language` is there but cannot be read.
     pub unread: bool,
     /// Libraries to compile against.
     pub depends: Option<List<Dependency>>,
@@ -139,7 +139,7 @@ impl BuildTomlV1 {
         }
     }
 
-    /// The sections that one of v1 stands for.
+    /// The sections of edition 5 that a section of v1 stands for.
     fn sections(&self, section: &SectionV1, upgrade: &mut Upgrade) -> Vec<section::WrittenSection> {
         let language = section.language.as_ref().map(|language| language.value);
         let place = match &section.language {

@@ -38,7 +38,7 @@ pub struct GeneralV3 {
     pub license: Option<Spanned<String>>,
     /// Git URL of the project that the kernel was taken from.
     pub upstream: Option<Spanned<String>>,
-    /// What to build for.
+    /// The backends to build for.
     pub backends: Option<List<Backend>>,
     /// Python packages needed at run time.
     pub python_depends: Option<List<String>>,

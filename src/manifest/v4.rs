@@ -38,7 +38,7 @@ pub struct GeneralV4 {
     pub upstream: Option<Spanned<String>>,
     /// Git URL of the sources of this kernel.
     pub source: Option<Spanned<String>>,
-    /// What to build for.
+    /// The backends to build for.
     pub backends: Option<List<Backend>>,
     /// Python packages needed at run time.
     pub python_depends: Option<List<String>>,

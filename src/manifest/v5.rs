@@ -1,5 +1,5 @@
-//! Edition 5 of build.toml: every key, as written. A value that could not be read is `None` and
-//! has been reported, as has a required value that is missing.
+//! Edition 5 of build.toml: every key, as written. A value that could not be read, or a required
+//! value that is missing, is `None` and has been reported.
 
 use schemars::JsonSchema;
 
@@ -32,7 +32,7 @@ pub struct BuildToml {
     /// Libraries of headers that sections name in `depends`, in the order of their names.
     #[schemars(schema_with = "dependency::schema")]
     pub dependencies: Vec<WrittenHeaderArchive>,
-    /// What is compiled: one section per backend or more. In the order of their names.
+    /// Sources to compile: one section per backend or more. In the order of their names.
     #[schemars(schema_with = "schema::sections")]
     pub kernel: Vec<WrittenSection>,
 }
@@ -53,7 +53,7 @@ pub struct General {
     pub upstream: Option<Spanned<String>>,
     /// Git URL of the sources of this kernel.
     pub source: Option<Spanned<String>>,
-    /// What to build for.
+    /// Backends to build for.
     #[schemars(extend("minItems" = 1, "uniqueItems" = true))]
     pub backends: Option<List<Backend>>,
     /// Other kernels needed at run time.
@@ -86,7 +86,7 @@ pub struct BackendOptions {
     pub maxver: Option<Spanned<Version>>,
     /// Other kernels needed on this backend.
     pub kernel_depends: Option<List<WrittenKernelDependency>>,
-    /// Where the table stands, if it does.
+    /// The place of the table, if the file has it.
     #[schemars(skip)]
     pub place: Option<Place>,
     /// Python packages needed on this backend.
@@ -146,7 +146,7 @@ impl BuildToml {
 impl FromValue for General {
     fn from_value(value: &Value<'_>, reader: &Reader) -> Option<Self> {
         let mut table = value.table(reader)?;
-        // Read before: the edition chose this reader.
+        // The edition was read before and chose this reader.
         table.value("edition");
         let general = Self {
             name: table.required("name", "add `name = \"my-kernel\"`"),
@@ -180,7 +180,7 @@ impl General {
     }
 }
 
-/// What a table such as `[general.cuda]` may hold besides Python packages.
+/// Keys of a table such as `[general.cuda]` besides the Python packages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holds {
     /// `minver` and `maxver`.

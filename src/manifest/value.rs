@@ -1,5 +1,5 @@
-//! Typed reading of single TOML values: what is wrong is reported and reading goes on. It knows
-//! nothing about the keys of build.toml.
+//! Typed reading of single TOML values: mistakes are reported and reading goes on. It knows no keys
+//! of build.toml.
 
 use std::fmt;
 use std::ops::Range;
@@ -74,7 +74,7 @@ impl<'t> Value<'t> {
         }
     }
 
-    /// The value of `key` if this is a table that has it.
+    /// The value of `key`, if this value is a table that has it.
     pub(super) fn peek(&self, key: &str) -> Option<Value<'t>> {
         let DeValue::Table(table) = self.toml else {
             return None;
@@ -86,7 +86,7 @@ impl<'t> Value<'t> {
         })
     }
 
-    /// The values of a table; nothing if it is none.
+    /// The values of a table; empty if this value is no table.
     pub(super) fn children(&self) -> Vec<Value<'t>> {
         match self.toml {
             DeValue::Table(table) => table
@@ -102,7 +102,7 @@ impl<'t> Value<'t> {
         matches!(self.toml, DeValue::Table(_))
     }
 
-    /// A table whose keys `keys` asks for; any other key is reported.
+    /// Reads the value as a table. `keys` asks for its keys; any other key is reported.
     pub(super) fn read_table<T>(
         &self,
         reader: &Reader,
@@ -131,7 +131,7 @@ impl<'t> Value<'t> {
     }
 }
 
-/// Something that can be read from a TOML value. `None` means that a problem was reported.
+/// A type that can be read from a TOML value. `None` means that a problem was reported.
 pub trait FromValue: Sized {
     /// Reads the value or reports why it cannot be read.
     fn from_value(value: &Value<'_>, reader: &Reader) -> Option<Self>;
@@ -171,7 +171,7 @@ impl FromValue for u64 {
             value.wrong_type(reader, "an integer", help);
             return None;
         };
-        // Nix integers are signed 64 bit, so the upper half of u64 cannot be handed on.
+        // Nix integers are signed 64 bit, so the upper half of u64 is rejected.
         let number = i64::from_str_radix(integer.as_str(), integer.radix()).ok();
         let number = number.and_then(|n| u64::try_from(n).ok());
         if number.is_none() {

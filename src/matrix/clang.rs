@@ -1,5 +1,5 @@
-//! nvcc's flags as clang takes them, for the CUDA toolkits that clang compiles: `cuda-flags` is written for nvcc.
-//! Not the flags that every unit gets; those are in src/plan/flags.rs.
+//! nvcc's flags as clang takes them, for the CUDA toolkits that clang compiles: `cuda-flags` is
+//! written for nvcc. src/plan/flags.rs has the flags that every unit gets.
 
 use super::nvcc::{self, ForClang, NvccArgument};
 
@@ -7,9 +7,9 @@ use super::nvcc::{self, ForClang, NvccArgument};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Translated {
     pub flags: Vec<String>,
-    /// Flags that only make code faster and that clang has nothing for.
+    /// Flags that only make code faster and that clang has no counterpart of.
     pub left_out: Vec<String>,
-    /// Flags that clang has nothing for and that the code may depend on.
+    /// Flags that clang has no counterpart of and that the code may depend on.
     pub unknown: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ pub fn translate(flags: &[String]) -> Translated {
 }
 
 impl Translated {
-    /// Adds what clang is told in place of a flag.
+    /// Adds clang's counterpart of a flag.
     fn apply(&mut self, meaning: ForClang, written: &str, value: &str) {
         let mut add = |flags: &[&str]| {
             let filled = flags.iter().map(|flag| flag.replace("{}", value));
@@ -67,7 +67,7 @@ impl Translated {
     }
 }
 
-/// A value split at its commas, less those behind a backslash.
+/// A value split at its commas, without those behind a backslash.
 fn parts(value: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut characters = value.chars().peekable();
@@ -86,7 +86,8 @@ fn parts(value: &str) -> Vec<String> {
     parts
 }
 
-/// `arch=compute_90,code=sm_90`, `arch=compute_90,code=[sm_90,compute_90]`. PTX alone is not among clang's products.
+/// The architectures of `arch=compute_90,code=sm_90` or `arch=compute_90,code=[sm_90,compute_90]`.
+/// `None` for PTX alone, which clang does not make.
 fn architectures(value: &str) -> Option<Vec<String>> {
     let (arch, code) = value.strip_prefix("arch=compute_")?.split_once(",code=")?;
     let codes: Vec<&str> = code
@@ -112,7 +113,7 @@ pub fn knows_grid_constants(family: &str) -> bool {
     release.is_some_and(|release| release.parse::<u32>().is_ok_and(|release| release >= 20))
 }
 
-/// What makes clang compile for an architecture (`90a`), and what keeps PTX for it.
+/// The flags that make clang compile for an architecture (`90a`), and the flags that keep its PTX.
 pub fn architecture(sm: &str) -> (Vec<String>, Vec<String>) {
     (
         vec![format!("--cuda-gpu-arch=sm_{sm}")],

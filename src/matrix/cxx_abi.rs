@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::Deserialize;
 
-/// A C++ ABI of libstdc++: what std::string and std::list look like, and how functions that take them are called. Only
-/// Linux ever had two; elsewhere it is not looked at.
+/// A C++ ABI of libstdc++: the layout of std::string and std::list, and the names of functions that
+/// take them. Only Linux ever had two; other systems ignore it.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "lowercase")]
 pub enum CxxAbi {
@@ -17,7 +17,8 @@ pub enum CxxAbi {
 }
 
 impl CxxAbi {
-    /// The macro, with its value, that makes a C++ compiler use this ABI; `None` for the compilers' own choice.
+    /// The macro, with its value, that makes a C++ compiler use this ABI; `None` for the compilers'
+    /// own choice.
     pub fn define(self) -> Option<&'static str> {
         match self {
             CxxAbi::Cxx98 => Some("_GLIBCXX_USE_CXX11_ABI=0"),

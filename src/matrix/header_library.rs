@@ -1,5 +1,5 @@
-//! Libraries of headers that sections name in `depends`: which release and which pins a name stands for. Not the
-//! toolchains of a row, and not the libraries that are linked.
+//! Libraries of headers that sections name in `depends`: which release and which pins a name stands
+//! for. Not the toolchains of a row, and not the libraries that are linked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,16 +19,16 @@ pub struct HeaderLibrary {
     pub name: KnownDependency,
     /// The release whose headers are taken.
     pub version: String,
-    /// The release that the word stands for elsewhere, where it is another one.
+    /// The release that the word stands for in other builders, if it differs.
     #[serde(default)]
     pub elsewhere: Option<String>,
-    /// The compute toolkit that this entry is for; `None`: every one.
+    /// The compute toolkit that this entry is for; `None` stands for all.
     #[serde(default, deserialize_with = "parsed_option")]
     compute: Option<Version>,
-    /// The profile of rows that this entry is for; `None`: both.
+    /// The profile of rows that this entry is for; `None` stands for both.
     #[serde(default)]
     profile: Option<Profile>,
-    /// Its pins, and why it has none otherwise.
+    /// The family of pins; `None` if the library has none.
     #[serde(default)]
     family: Option<String>,
     #[serde(default)]
@@ -36,7 +36,7 @@ pub struct HeaderLibrary {
 }
 
 impl HeaderLibrary {
-    /// Whether a row takes it.
+    /// Whether the entry is the one for a library and a row.
     pub(super) fn is_for(&self, name: KnownDependency, row: &Row) -> bool {
         self.name == name
             && (self.compute.is_none() || self.compute == row.compute)
@@ -46,7 +46,7 @@ impl HeaderLibrary {
     /// The family of pins.
     ///
     /// # Errors
-    /// In words, why there are no pins.
+    /// The reason why there are no pins, in words.
     pub fn family(&self) -> Result<&str, &str> {
         let unpinned = self.unpinned.as_deref().unwrap_or("nobody has pinned it");
         self.family.as_deref().ok_or(unpinned)
@@ -69,7 +69,8 @@ fn depends(kernel: &Kernel, backend: Backend) -> impl Iterator<Item = (&Section,
     sections.flat_map(|section| section.depends.iter().map(move |name| (section, name)))
 }
 
-/// The libraries of headers that sections of the row's backend name by a fixed word, with the section and the word.
+/// The libraries of headers that sections of the row's backend name by a fixed word, with the
+/// section and the word.
 pub fn header_libraries<'a>(
     kernel: &'a Kernel,
     table: &'a Table,
@@ -81,7 +82,7 @@ pub fn header_libraries<'a>(
     })
 }
 
-/// In words, the libraries of headers that are of another release here than elsewhere.
+/// The libraries of headers whose release differs from that of other builders, in words.
 pub fn other_releases(kernel: &Kernel, matrix: &Matrix, table: &Table) -> BTreeSet<String> {
     let rows = matrix.variants.iter().filter_map(Variant::row);
     let libraries = rows.flat_map(|row| header_libraries(kernel, table, row));

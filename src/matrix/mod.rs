@@ -1,5 +1,5 @@
-//! The matrix: which variants of a kernel are built, and why the others are not. Not what is compiled for each; that is
-//! the plan.
+//! The matrix: which variants of a kernel are built, and why the others are not. The plan says what
+//! is compiled for each.
 
 pub mod clang;
 mod cxx_abi;
@@ -29,18 +29,18 @@ pub use self::toolchain::{FrameworkToolchain, Toolchain};
 pub use self::variant::{Compilation, Rank, Variant, VariantKind, better_backends};
 pub use self::why::{Excluded, Why};
 
-/// Variants of a kernel in the order of the table, Python alone first, and those left out.
+/// Variants of a kernel in the order of the table, Python alone first, and the excluded variants.
 #[derive(Clone, Debug)]
 pub struct Matrix {
     pub variants: Vec<Variant>,
     pub excluded: Vec<Excluded>,
-    /// Backends that the kernel compiles for and that no row of the table is for.
+    /// Backends that the kernel compiles for and that no row of the table has.
     pub without_toolchain: Vec<Backend>,
 }
 
 impl Matrix {
-    /// Why variants are missing that the author may expect, one reason each: what is merely not
-    /// asked for is among them only if there is no other reason.
+    /// The reasons why variants are missing that the author may expect, one line each. Variants
+    /// that the author excluded are among them only if there is no other reason.
     pub fn reasons(&self) -> Vec<String> {
         let backends = self.without_toolchain.iter();
         let mut reasons: Vec<String> = backends
@@ -60,7 +60,7 @@ impl Matrix {
         reasons
     }
 
-    /// The variants that a system builds when nothing is asked for.
+    /// The bundled variants of a system, which are built by default.
     pub fn bundled<'a, 's>(
         &'a self,
         system: &'s str,
@@ -69,12 +69,12 @@ impl Matrix {
         variants.filter(move |variant| variant.bundle && variant.builds_on(system))
     }
 
-    /// The rows that its variants are compiled for.
+    /// The rows that the variants are compiled for.
     pub fn rows(&self) -> impl Iterator<Item = &Row> {
         self.variants.iter().filter_map(Variant::row)
     }
 
-    /// Whether bounds of build.toml leave out something that could be built.
+    /// Whether bounds of build.toml exclude a variant that could be built.
     pub fn is_limited(&self) -> bool {
         self.excluded.iter().any(|excluded| excluded.why.is_bound())
     }
@@ -82,8 +82,9 @@ impl Matrix {
 
 /// Applies a kernel's bounds to a table. A pure function of the two.
 ///
-/// Where rows make the same variant, the first profile's is taken (`Profile`'s order). Where none of a system's variants is
-/// bundled, the best of each backend is, of those whose toolchains are pinned.
+/// Where several rows make the same variant, the row of the first profile is taken (`Profile`'s
+/// order). If no variant of a system is bundled, the best variant of each backend with pinned
+/// toolchains is.
 pub fn matrix(kernel: &Kernel, table: &Table) -> Matrix {
     let compiled: BTreeSet<Backend> = kernel
         .sections
@@ -107,7 +108,7 @@ pub fn matrix(kernel: &Kernel, table: &Table) -> Matrix {
         return matrix;
     }
 
-    // A backend without a section is Python alone, whatever the row.
+    // A backend without a section gets Python alone, whatever the row.
     let candidates = table.rows.iter().filter(|row| {
         let noarch = kernel.backends.contains(&row.backend) && !compiled.contains(&row.backend);
         is_for(kernel, row) && !noarch
@@ -160,7 +161,8 @@ pub fn matrix(kernel: &Kernel, table: &Table) -> Matrix {
     matrix
 }
 
-/// Otherwise a kernel for AMD GPUs alone, or one for older releases of torch, would be built for nothing by default.
+/// Bundles the best variants of systems without bundled ones. Without it, a kernel for AMD GPUs
+/// alone, or one for older releases of torch, would have no variant to build by default.
 fn bundle_the_best(matrix: &mut Matrix) {
     let rows = matrix.variants.iter().filter_map(Variant::row);
     let systems: BTreeSet<String> = rows.map(|row| row.system.clone()).collect();
@@ -184,8 +186,8 @@ fn bundle_the_best(matrix: &mut Matrix) {
     }
 }
 
-/// The builds that development shells are for: the compiled variants of a kernel, and for backends that have Python alone
-/// each torch and compute that it may run with.
+/// The builds that development shells are for: the compiled variants of a kernel, and each torch
+/// and compute that its Python-only variants may run with.
 pub fn arch_variants(kernel: &Kernel, table: &Table) -> Vec<Variant> {
     let matrix = matrix(kernel, table);
     let (compiled, python_only): (Vec<Variant>, Vec<Variant>) = matrix
@@ -217,7 +219,7 @@ fn python_only(backend: Backend) -> Variant {
     }
 }
 
-/// Whether a row is of the kernel's framework.
+/// Whether a row has the kernel's framework.
 fn is_for(kernel: &Kernel, row: &Row) -> bool {
     match (&kernel.framework, &row.release) {
         (Framework::Torch(_), FrameworkRelease::Torch { .. }) => true,
@@ -226,7 +228,8 @@ fn is_for(kernel: &Kernel, row: &Row) -> bool {
     }
 }
 
-/// The torch release whose stable ABI build.toml asks for on the row's backend; `None` if it asks for none.
+/// The torch release whose stable ABI build.toml asks for on the row's backend; `None` if
+/// build.toml asks for none.
 fn stable_abi<'a>(kernel: &'a Kernel, row: &Row) -> Option<&'a Version> {
     kernel.framework.torch()?.stable_abi.get(&row.backend)
 }

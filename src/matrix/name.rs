@@ -1,11 +1,13 @@
-//! Names of variants, which the client finds a build by (kernels.variants of the PyPI client has the same grammar).
+//! Names of variants, which the client finds a build by (kernels.variants of the PyPI client has
+//! the same grammar).
 
 use super::{FrameworkRelease, Row};
 use crate::kernel::Backend;
 use crate::version::Version;
 
-/// The name of a compiled variant: `torch211-cxx11-cu130-x86_64-linux`, `torch211-metal-aarch64-darwin`,
-/// `torch-stable-abi29-cpu-x86_64-linux`, `tvm-ffi01-cu130-x86_64-linux`.
+/// The name of a compiled variant: `torch211-cxx11-cu130-x86_64-linux`,
+/// `torch211-metal-aarch64-darwin`, `torch-stable-abi29-cpu-x86_64-linux`,
+/// `tvm-ffi01-cu130-x86_64-linux`.
 pub fn compiled(row: &Row, stable_abi: Option<&Version>) -> String {
     let compute = compute(row.backend, row.compute.as_ref());
     let system = &row.system;

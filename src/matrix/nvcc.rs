@@ -1,52 +1,55 @@
-//! nvcc's flags: how they are read, what clang takes in their place, and whether units that have them are compiled in parts.
-//! The one list of them; src/matrix/clang.rs and src/plan/split.rs go by it.
+//! nvcc's flags: how they are read, which flags of clang replace them, and whether units that have
+//! them are compiled in parts. src/matrix/clang.rs and src/plan/split.rs use this list.
 
 /// A flag of nvcc that has a name.
 #[derive(Debug)]
 pub struct NvccFlag {
-    /// Without dashes.
+    /// The name without dashes.
     pub name: &'static str,
-    /// Whether it has a value: behind `=`, or as the next argument.
+    /// Whether the flag has a value: behind `=`, or as the next argument.
     pub has_value: bool,
     pub reach: FlagReach,
     pub clang: ForClang,
 }
 
-/// How far the effect of a flag reaches, which decides whether a unit that has it is compiled in parts.
+/// The reach of a flag's effect, which decides whether a unit that has the flag is compiled in
+/// parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlagReach {
     /// Each architecture is compiled as if it were the only one.
     Architecture,
-    /// The flag tells fatbinary how to store the device code of all architectures: these options, `{}` is the value.
+    /// The flag tells fatbinary how to store the device code of all architectures. These are
+    /// fatbinary's options; `{}` stands for the value.
     Fatbinary(&'static str),
-    /// The flag may do more, so the unit is compiled whole.
+    /// The flag may affect the whole unit, so the unit is not compiled in parts.
     Unit,
 }
 
 /// The flags that clang is given in place of one of nvcc's.
 #[derive(Clone, Copy, Debug)]
 pub enum ForClang {
-    /// These flags; `{}` stands for the value.
+    /// Fixed flags; `{}` stands for the value.
     Flags(&'static [&'static str]),
-    /// For each part of the value, which nvcc splits at commas: this flag and the part.
+    /// A flag and one part of the value, for each part between commas.
     Parts(&'static str),
     /// Flags for `true` and for `false`.
     Switch(&'static [&'static str], &'static [&'static str]),
     /// Architectures in addition to those of the variant.
     Architectures,
-    /// None: clang always does it, or the flag is about how nvcc works and which warnings it prints.
+    /// No flag: clang always has the effect, or the flag is about how nvcc works and which warnings
+    /// it prints.
     Nothing,
-    /// None, and code may be slower for it.
+    /// No flag, and code may be slower.
     LeftOut,
 }
 
-/// One argument of nvcc, read.
+/// One argument of nvcc, after reading.
 #[derive(Debug)]
 pub enum NvccArgument<'a> {
     /// A flag of the list, with its value; the value is empty if it has none.
     Known {
         flag: &'static NvccFlag,
-        /// As it was written, dashes included.
+        /// The argument as it was written, dashes included.
         written: &'a str,
         value: &'a str,
     },
@@ -69,7 +72,8 @@ pub fn arguments(flags: &[String]) -> Vec<NvccArgument<'_>> {
     arguments
 }
 
-/// Reads a flag, and takes its value from `rest` if it is there. `None` if nvcc has no such flag.
+/// Reads a flag, and takes its value from `rest` if the flag has one. `None` if nvcc has no such
+/// flag.
 fn argument<'a>(
     written: &'a str,
     rest: &mut impl Iterator<Item = &'a str>,
@@ -124,8 +128,9 @@ const fn valued(name: &'static str, reach: FlagReach, clang: ForClang) -> NvccFl
     }
 }
 
-/// nvcc's flags, less those that [`NvccArgument::Common`] and [`NvccArgument::Host`] stand for.
-/// NB: a flag that is said to reach one architecture and reaches further gives other code than nvcc's own.
+/// nvcc's flags, without those that [`NvccArgument::Common`] and [`NvccArgument::Host`] stand for.
+/// NB: a flag must not be listed as reaching one architecture if it reaches further: the code would
+/// differ from nvcc's own.
 const FLAGS: &[NvccFlag] = &[
     alone("disable-warnings", Architecture, Flags(&["-w"])),
     alone("expt-extended-lambda", Architecture, Nothing),
@@ -191,7 +196,8 @@ const FLAGS: &[NvccFlag] = &[
     valued("undefine-macro", Architecture, Flags(&["-U{}"])),
 ];
 
-/// NB: not -ffast-math, for which NaN and infinity do not exist; nvcc keeps both.
+/// NB: -ffast-math is not in the list, because it assumes that NaN and infinity do not exist; nvcc
+/// keeps both.
 const FAST_MATH: &[&str] = &[
     "-Xarch_device",
     "-fgpu-flush-denormals-to-zero",

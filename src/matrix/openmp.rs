@@ -1,15 +1,16 @@
-//! OpenMP: which flags of build.toml ask for it, and which compilers make it for a runtime that is not there when a kernel
-//! is loaded.
+//! OpenMP: the flags of build.toml that ask for it, and the compilers whose OpenMP code needs a
+//! runtime that is missing when a kernel is loaded.
 //!
-//! torch brings a libgomp to every process, and all OpenMP code of a process must use the same runtime: a second one
-//! has threads of its own, and does not know how many torch was told to use. So code of g++ (and of nvcc, whose host code
-//! g++ compiles) calls that libgomp. On macOS, torch brings libomp, which Xcode's clang makes code for.
-//! NB: clang's `-fopenmp=libgomp` makes no code for libgomp. It ignores pragmas without a word.
+//! torch loads a libgomp into every process, and all OpenMP code of a process must use the same
+//! runtime: a second one has threads of its own, and does not know how many torch was told to use.
+//! Code of g++ calls that libgomp, and so does code of nvcc, whose host code g++ compiles. On
+//! macOS, torch brings libomp, which Xcode's clang makes code for.
+//! NB: clang's `-fopenmp=libgomp` makes no code for libgomp. It ignores pragmas without a warning.
 
 use super::{Row, Why};
 use crate::kernel::{Backend, Kernel, Section, SectionBackend};
 
-/// Flags that make code which calls a runtime; `-fopenmp-simd` does not.
+/// Flags for code that calls a runtime; code of `-fopenmp-simd` does not.
 const FLAGS: [&str; 3] = ["-fopenmp", "-qopenmp", "-fiopenmp"];
 
 const CLANG: &str = "makes it for libomp, but torch brings libgomp: move that code to a C++ file";
@@ -23,7 +24,8 @@ pub fn is_asked_for(flags: &[String]) -> bool {
     parts.any(|part| FLAGS.contains(&part))
 }
 
-/// A C++ flag as Xcode's clang takes it: its driver refuses the flag that its compiler knows.
+/// The arguments for a C++ flag with Xcode's clang, whose driver refuses `-fopenmp` although its
+/// compiler knows the flag.
 pub fn of_apple(flag: &str) -> Vec<String> {
     match flag {
         "-fopenmp" => vec!["-Xclang".to_owned(), flag.to_owned()],
@@ -31,7 +33,8 @@ pub fn of_apple(flag: &str) -> Vec<String> {
     }
 }
 
-/// Why a row cannot build a kernel that asks for OpenMP; `None` if it can, or if the kernel does not ask.
+/// The reason why a row cannot build a kernel that asks for OpenMP; `None` if the row can, or if
+/// the kernel does not ask.
 pub(super) fn exclusion(kernel: &Kernel, row: &Row) -> Option<Why> {
     let toolkit = row
         .compute
@@ -56,7 +59,8 @@ pub(super) fn exclusion(kernel: &Kernel, row: &Row) -> Option<Why> {
     Some(Why::OpenMp { key, reason })
 }
 
-/// The first keys of build.toml that ask for OpenMP in the builds of a row: for C++, and for device code.
+/// The first keys of build.toml that ask for OpenMP in the builds of a row: for C++, and for device
+/// code.
 fn asking(kernel: &Kernel, row: &Row) -> [Option<String>; 2] {
     let framework = &kernel.framework;
     let binding =

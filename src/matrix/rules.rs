@@ -1,4 +1,4 @@
-//! The rules that leave out a row of the table for a kernel: each gives its `Why`, or `None`.
+//! The rules that exclude a row of the table for a kernel: each gives its `Why`, or `None`.
 
 use super::header_library::{HeaderLibrary, header_libraries};
 use super::table::{Row, Table};
@@ -7,7 +7,7 @@ use crate::kernel::capability::Feature;
 use crate::kernel::{Backend, Capability, Kernel, Section, SectionBackend, Target, knows};
 use crate::version::Version;
 
-/// The first rule that leaves out a row.
+/// The first rule that excludes a row.
 pub(super) fn exclusion(
     kernel: &Kernel,
     table: &Table,
@@ -117,8 +117,8 @@ fn flags_without_meaning(section: &Section, row: &Row, cuda: &Version) -> Option
     })
 }
 
-/// CUTLASS's kernels for one architecture alone (9.0a) pass descriptors in a way that older clangs compile to code that
-/// fails when it runs.
+/// CUTLASS's kernels for one architecture alone (9.0a) pass descriptors in a way that older clangs
+/// miscompile: the code fails when it runs.
 fn no_grid_constants(
     section: &Section,
     target: &Target<Capability>,
@@ -166,7 +166,7 @@ fn outside_of_rocm(kernel: &Kernel, table: &Table, row: &Row) -> Option<Why> {
     })
 }
 
-/// A CUDA section with what it is compiled for.
+/// A CUDA section with its targets.
 fn cuda_section(section: &Section) -> Option<(&Section, &[Target<Capability>])> {
     match &section.backend {
         SectionBackend::Cuda { targets, .. } => Some((section, targets)),
@@ -177,8 +177,9 @@ fn cuda_section(section: &Section) -> Option<(&Section, &[Target<Capability>])> 
     }
 }
 
-/// One library with the stable ABI serves every torch, so it is built once per compute and system: in the first profile
-/// that can, from a bundled row if there is one, with the newest torch.
+/// One library with the stable ABI serves every torch, so it is built once per compute and system:
+/// with the newest torch of the first profile that can build it, from a bundled row if there is
+/// one.
 fn served_by_another(
     kernel: &Kernel,
     table: &Table,
@@ -216,7 +217,7 @@ fn served_by_another(
     })
 }
 
-/// The first library that a section of the backend depends on and that has no pins.
+/// The first library without pins that a section of the backend depends on.
 fn missing_library(kernel: &Kernel, table: &Table, row: &Row) -> Option<Why> {
     header_libraries(kernel, table, row).find_map(|(section, dependency, library)| {
         let unpinned = match library.map(HeaderLibrary::family) {

@@ -15,17 +15,17 @@ use crate::problem::suggest;
 #[diagnostic(code(variants::unknown), help("{help}"))]
 pub struct UnknownVariant {
     pub pattern: String,
-    /// What to do about it.
+    /// The cure.
     pub help: String,
 }
 
-/// What makes a name a glob.
+/// Characters that make a name a glob.
 const WILDCARDS: [char; 5] = ['*', '?', '[', '{', '\\'];
 
 /// The variants that names and globs stand for, each once, in the order of the matrix.
 ///
 /// # Errors
-/// The first name that no variant has, the first glob that matches none or is not a glob.
+/// The first name that no variant has, or the first glob that matches none or is invalid.
 pub fn select<'a>(
     matrix: &'a Matrix,
     patterns: &[String],
@@ -70,8 +70,8 @@ fn help(matrix: &Matrix, pattern: &str, glob: &globset::GlobMatcher) -> String {
     }
 }
 
-/// A name or a glob that a pattern was probably meant to be: a glob with each part that has no wildcard replaced by the
-/// nearest part of a name.
+/// The name or the glob that a pattern was probably meant to be: the pattern with the nearest part
+/// of a name in place of each part without a wildcard.
 fn near(pattern: &str, names: &[&str]) -> Option<String> {
     if !pattern.contains(WILDCARDS) {
         return suggest::nearest(pattern, names).map(str::to_owned);

@@ -11,7 +11,8 @@ use super::{CxxAbi, Toolchain, name};
 use crate::kernel::{Backend, Capability, CudaToolkit, CudaToolkits, KnownDependency, RocmArch};
 use crate::version::Version;
 
-/// Where the archives of a row come from. In order of preference: what any package index serves comes first.
+/// The origin of the archives of a row. In order of preference: archives that any package index
+/// serves come first.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
@@ -30,7 +31,8 @@ impl fmt::Display for Profile {
     }
 }
 
-/// One row: a torch or tvm-ffi release for one compute and system, and the toolchain that builds for it.
+/// One row: a torch or tvm-ffi release for one compute and system, and the toolchain that builds
+/// for it.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub release: FrameworkRelease,
@@ -40,7 +42,7 @@ pub struct Row {
     /// Nix's name of the system, e.g. `x86_64-linux`.
     pub system: String,
     pub profile: Profile,
-    /// Whether it belongs to what is built when nothing is asked for.
+    /// Whether the row's variants are built by default.
     pub bundle: bool,
     /// A key of `policy`.
     pub policy: String,
@@ -55,7 +57,7 @@ pub enum FrameworkRelease {
 }
 
 impl FrameworkRelease {
-    /// Major and minor.
+    /// Major and minor version of the release.
     pub fn version(&self) -> &Version {
         match self {
             FrameworkRelease::Torch { version, .. } | FrameworkRelease::TvmFfi(version) => version,
@@ -64,7 +66,7 @@ impl FrameworkRelease {
 }
 
 impl Row {
-    /// Major and minor of its torch; `None` for tvm-ffi.
+    /// Major and minor version of the release's torch; `None` for tvm-ffi.
     pub fn torch(&self) -> Option<&Version> {
         match &self.release {
             FrameworkRelease::Torch { version, .. } => Some(version),
@@ -72,7 +74,7 @@ impl Row {
         }
     }
 
-    /// The C++ ABI of its torch; `None` for tvm-ffi, which takes part in none.
+    /// The C++ ABI of the release's torch; `None` for tvm-ffi, whose interface is in C.
     pub fn cxx_abi(&self) -> Option<CxxAbi> {
         match &self.release {
             FrameworkRelease::Torch { cxx_abi, .. } => Some(*cxx_abi),
@@ -80,19 +82,19 @@ impl Row {
         }
     }
 
-    /// The kernel of its operating system: `linux` or `darwin`.
+    /// The kernel of the row's operating system: `linux` or `darwin`.
     pub fn os(&self) -> &str {
         let (_, os) = self.system.split_once('-').unwrap_or_default();
         os
     }
 
-    /// The name of its compute: `cpu`, `cu130`.
+    /// The name of the row's compute: `cpu`, `cu130`.
     pub fn compute_name(&self) -> String {
         name::compute(self.backend, self.compute.as_ref())
     }
 
-    /// The name of its compilers, e.g. `torch-cu130-gcc-12-x86_64-linux`. Rows with the same name
-    /// differ only in the release of their framework.
+    /// The name of the row's compilers, e.g. `torch-cu130-gcc-12-x86_64-linux`. Rows with the same
+    /// name differ only in the release of their framework.
     pub fn compilers(&self) -> String {
         let framework = match self.release {
             FrameworkRelease::Torch { cxx_abi, .. } => match cxx_abi.define() {
@@ -109,7 +111,8 @@ impl Row {
     pub fn families(&self) -> Vec<String> {
         let toolchain = &self.toolchain;
         if self.system.ends_with("-darwin") {
-            // Host and first programs are the machine's own (nix/toolchains/xcode.nix).
+            // The machine itself provides the host compiler and the first programs
+            // (nix/toolchains/xcode.nix).
             let frameworks = [&toolchain.torch, &toolchain.tvm_ffi];
             return frameworks.into_iter().flatten().cloned().collect();
         }
@@ -120,7 +123,7 @@ impl Row {
     }
 }
 
-/// A row as written.
+/// A row as written in toolchains.toml.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct WrittenRow {
@@ -140,7 +143,7 @@ struct WrittenRow {
     bundle: bool,
 }
 
-/// What all rows of a system have in common.
+/// The facts that all rows of a system share.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Host {
@@ -150,26 +153,27 @@ struct Host {
     policy: String,
 }
 
-/// The macro, with its value, that files with headers of Python get: bindings use the stable ABI of Python 3 alone.
+/// The macro, with its value, that files with headers of Python get: bindings use the stable ABI of
+/// Python 3 alone.
 pub const PYTHON_DEFINE: &str = "Py_LIMITED_API=3";
 
-/// What a torch release asks of those who compile against it.
+/// The requirements of a torch release for code that is compiled against it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TorchFacts {
     /// C++ standard: 17, 20.
     pub cxx: u32,
     pub defines: Vec<String>,
-    /// In addition, for CUDA variants.
+    /// Further macros for CUDA variants.
     pub cuda_defines: Vec<String>,
 }
 
-/// What compiles the device code of a CUDA toolkit.
+/// The compiler of a CUDA toolkit's device code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CudaCompiler {
-    /// The toolkit's own.
+    /// The nvcc of the toolkit.
     Nvcc,
-    /// A clang, with the rest of the toolkit: its pin family.
+    /// A clang, by its pin family, with the rest of the toolkit.
     Clang(String),
 }
 
@@ -184,12 +188,12 @@ pub struct CudaFacts {
     /// The architectures that both the toolkit and its compiler know.
     #[serde(deserialize_with = "parsed_list")]
     pub known: Vec<Capability>,
-    /// Those of kernels that name none.
+    /// The architectures of kernels that name none.
     #[serde(deserialize_with = "parsed_list")]
     pub default: Vec<Capability>,
 }
 
-/// Why toolchains.toml is not a table.
+/// The reason why toolchains.toml is not a table.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TableError {
     #[error("no compiler of CUDA is called {0}")]
@@ -217,7 +221,7 @@ impl std::str::FromStr for CudaCompiler {
     }
 }
 
-/// GPU architectures of ROCm from one release on.
+/// The GPU architectures of a release of ROCm and of later ones.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RocmFacts {
@@ -280,9 +284,9 @@ impl TryFrom<WrittenTable> for Table {
     }
 }
 
-/// Names the parts of a row's toolchain. The rule is here and nowhere else: `torch-2.11.0`, from a vendor
-/// `torch-2.11.0-cu130` (each compute has a wheel of its own); `cuda-13.0`; host compiler and compiler of CUDA as the table
-/// says.
+/// Names the parts of a row's toolchain. NB: only this function names them: `torch-2.11.0`, from a
+/// vendor `torch-2.11.0-cu130` (each compute has a wheel of its own); `cuda-13.0`; host compiler
+/// and compiler of CUDA as the table says.
 fn resolve(
     written: WrittenRow,
     hosts: &BTreeMap<Profile, BTreeMap<String, Host>>,
@@ -354,12 +358,13 @@ fn resolve(
 }
 
 impl Table {
-    /// What the torch release of a row asks for; a test checks that every row has it.
+    /// The requirements of a row's torch; a test checks that every row has them.
     pub fn torch(&self, row: &Row) -> Option<&TorchFacts> {
         self.torch.get(row.torch()?.as_str())
     }
 
-    /// Names of the macros that only files with headers of torch or Python get. Other files may have these names, too.
+    /// Names of the macros that only files with headers of torch or Python get. Other files may
+    /// have these names, too.
     pub fn framework_macros(&self) -> BTreeSet<&str> {
         let facts = self.torch.values();
         let defines = facts.flat_map(|facts| facts.defines.iter().chain(&facts.cuda_defines));
@@ -373,18 +378,19 @@ impl Table {
         self.policy.get(&row.policy)
     }
 
-    /// The headers that a word of `depends` stands for in a row; `None` for torch, and for those of no use there.
+    /// The headers that a word of `depends` stands for in a row; `None` for torch, and for headers
+    /// that a row has no use for.
     pub fn header_library(&self, name: KnownDependency, row: &Row) -> Option<&HeaderLibrary> {
         let mut libraries = self.header_libraries.iter();
         libraries.find(|library| library.is_for(name, row))
     }
 
-    /// A CUDA toolkit.
+    /// The facts of a CUDA toolkit.
     pub fn cuda(&self, toolkit: &Version) -> Option<&CudaFacts> {
         self.cuda.iter().find(|facts| &facts.toolkit == toolkit)
     }
 
-    /// The same for ROCm.
+    /// The facts of a ROCm toolkit.
     pub fn rocm(&self, toolkit: &Version) -> Option<&RocmFacts> {
         let facts = self.rocm.iter().filter(|facts| &facts.from <= toolkit);
         facts.max_by(|a, b| a.from.cmp(&b.from))
@@ -392,13 +398,13 @@ impl Table {
 }
 
 impl Table {
-    /// The variants that its rows make, without those of a stable ABI.
+    /// The names of the variants that the rows make, without those of a stable ABI.
     pub fn variants(&self) -> BTreeSet<String> {
         let rows = self.rows.iter();
         rows.map(|row| name::compiled(row, None)).collect()
     }
 
-    /// Every architecture of AMD's that some release of ROCm compiles for.
+    /// Every AMD architecture that at least one release of ROCm compiles for.
     pub fn rocm_archs(&self) -> BTreeSet<RocmArch> {
         let known = self.rocm.iter().flat_map(|facts| &facts.known);
         known.copied().collect()

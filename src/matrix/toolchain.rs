@@ -1,9 +1,9 @@
-//! The toolchain of a row by the names of its parts. Not the archives behind a name; those are pins.
+//! The toolchain of a row by the names of its parts. The archives behind a name are pins.
 
 use serde::{Deserialize, Serialize};
 
-/// The parts of a toolchain. Each name is a family of pins (nix/pins) and names a recipe (nix/toolchains); Nix reads the
-/// parts under these keys (`toolchain` in nix/recipes-of.nix).
+/// The parts of a toolchain. Each name is a family of pins (nix/pins) and names a recipe
+/// (nix/toolchains); Nix reads the parts under these keys (`toolchain` in nix/recipes-of.nix).
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Toolchain {
@@ -13,7 +13,8 @@ pub struct Toolchain {
     /// The CUDA toolkit, e.g. `cuda-13.0`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cuda: Option<String>,
-    /// The compiler of C and C++, with its linker and the system's libraries, e.g. `gcc-12` or `xcode`.
+    /// The compiler of C and C++, with its linker and the system's libraries, e.g. `gcc-12` or
+    /// `xcode`.
     pub host: String,
     /// The Python that runs build steps written in Python, e.g. `python-3.11-interpreter`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +37,7 @@ pub struct Toolchain {
 }
 
 impl Toolchain {
-    /// The parts that a unit needs which includes no header of torch, tvm-ffi or Python.
+    /// The parts for a unit that includes no header of torch, tvm-ffi or Python.
     pub fn without_framework(&self) -> Self {
         Self {
             python: None,
@@ -55,7 +56,7 @@ impl Toolchain {
         }
     }
 
-    /// The families of pins that it is made of, in the order of its keys.
+    /// The families of pins of the toolchain, in the order of its keys.
     pub(super) fn families(&self) -> Vec<String> {
         let optional = [
             &self.interpreter,

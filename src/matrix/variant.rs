@@ -1,4 +1,4 @@
-//! A variant: one thing that a kernel is built for. Not how it is built; that is the plan.
+//! A variant: one thing that a kernel is built for. The plan says how it is built.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,8 +22,8 @@ const BEST_BACKENDS: [Backend; 5] = [
 pub struct Variant {
     pub name: String,
     pub backend: Backend,
-    /// Whether it is built when nothing is asked for: a bundled row of the table, or the best for its backend on a
-    /// system where the kernel has none of these.
+    /// Whether the variant is built by default: it is of a bundled row of the table, or the best of
+    /// its backend on a system without bundled variants.
     pub bundle: bool,
     pub kind: VariantKind,
 }
@@ -31,7 +31,7 @@ pub struct Variant {
 /// Whether a variant has native code.
 #[derive(Clone, Debug)]
 pub enum VariantKind {
-    /// A library is compiled, and Python files come with it.
+    /// A compiled library with Python files.
     Compiled(Box<Compilation>),
     /// Python files alone, which every system builds alike.
     PythonOnly,
@@ -40,14 +40,15 @@ pub enum VariantKind {
 /// How the library of a variant is compiled.
 #[derive(Clone, Debug)]
 pub struct Compilation {
-    /// The row of the release table that it is compiled for.
+    /// The row of the release table that the library is compiled for.
     pub row: Row,
-    /// The torch release from which on its library works, by torch's stable ABI; `None` if it works with the release of
-    /// its row alone.
+    /// The oldest torch release that the library works with through torch's stable ABI; `None` if
+    /// it works with the release of its row alone.
     pub stable_abi: Option<Version>,
-    /// Pin families of the headers that its sections name in `depends`.
+    /// Pin families of the headers that the sections name in `depends`.
     pub header_families: BTreeSet<String>,
-    /// Archives of headers that build.toml describes and its sections name, by their name there.
+    /// Archives of headers that build.toml describes and sections name, by their name in
+    /// build.toml.
     pub header_archives: BTreeMap<String, HeaderArchive>,
 }
 
@@ -67,7 +68,7 @@ impl Variant {
         }
     }
 
-    /// How its library is compiled; `None` for Python alone.
+    /// The compilation of the variant's library; `None` for Python alone.
     pub fn compilation(&self) -> Option<&Compilation> {
         match &self.kind {
             VariantKind::Compiled(compilation) => Some(compilation),
@@ -75,18 +76,20 @@ impl Variant {
         }
     }
 
-    /// The row that it is compiled for; `None` for Python alone.
+    /// The row that the variant is compiled for; `None` for Python alone.
     pub fn row(&self) -> Option<&Row> {
         self.compilation().map(|compilation| &compilation.row)
     }
 
-    /// The archives of headers that build.toml describes and its sections name, by their name there.
+    /// The archives of headers that build.toml describes and sections name, by their name in
+    /// build.toml.
     pub fn header_archives(&self) -> impl Iterator<Item = (&String, &HeaderArchive)> {
         let compilation = self.compilation().into_iter();
         compilation.flat_map(|compilation| &compilation.header_archives)
     }
 
-    /// The pin families that a build of it needs, on its row's system; those of the seed for Python alone.
+    /// The pin families that a build of the variant needs, on its row's system; the families of the
+    /// seed for Python alone.
     pub fn families(&self) -> Vec<String> {
         match &self.kind {
             VariantKind::Compiled(compilation) => {
@@ -98,18 +101,18 @@ impl Variant {
         }
     }
 
-    /// Whether a system (Nix's name of it) builds it.
+    /// Whether a system (Nix's name of it) builds the variant.
     pub fn builds_on(&self, system: &str) -> bool {
         self.row().is_none_or(|row| row.system == system)
     }
 
-    /// The toolchain of its row that nobody has pinned, so that it cannot be built.
+    /// The toolchain of the variant's row that has no pins; `None` if the variant can be built.
     pub fn unpinned(&self) -> Option<Unpinned> {
         let row = self.row()?;
         unpinned(&row.system, &row.families())
     }
 
-    /// Its place among the variants of a kernel: the smallest is the best.
+    /// The variant's place among those of its kernel: the smallest is the best.
     pub fn rank(&self) -> Rank<'_> {
         let row = self.row();
         Rank {
@@ -129,10 +132,11 @@ pub fn better_backends(backend: Backend) -> usize {
     better.take_while(|better| **better != backend).count()
 }
 
-/// The place of a variant among those of its kernel, compared field by field: the smallest is the best.
+/// The place of a variant among those of its kernel, compared field by field: the smallest is the
+/// best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank<'a> {
-    /// Variants that are built when nothing is asked for come first.
+    /// Variants that are built by default come first.
     unbundled: bool,
     /// The number of backends that are better: GPUs come before the CPU.
     better_backends: usize,

@@ -1,4 +1,5 @@
-//! Why a variant of the table is not built for a kernel: the rule, and the key of build.toml that it comes from.
+//! The reason why a variant of the table is not built for a kernel: the rule, and the key of
+//! build.toml that the rule reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,7 +13,7 @@ use crate::version::Version;
 pub struct Excluded {
     pub name: String,
     pub backend: Backend,
-    /// Nix's name of the system that it would be for.
+    /// Nix's name of the system of the variant.
     pub system: String,
     pub why: Why,
 }
@@ -22,17 +23,17 @@ pub struct Excluded {
 pub enum Why {
     /// `general.backends` does not list the backend.
     Backend(Backend),
-    /// Older than `torch.minver`.
+    /// The torch is older than `torch.minver`.
     TorchMinver { torch: Version, minver: Version },
-    /// Newer than `torch.maxver`.
+    /// The torch is newer than `torch.maxver`.
     TorchMaxver { torch: Version, maxver: Version },
-    /// Older than `general.cuda.minver`.
+    /// The toolkit is older than `general.cuda.minver`.
     CudaMinver { cuda: Version, minver: Version },
-    /// Newer than `general.cuda.maxver`.
+    /// The toolkit is newer than `general.cuda.maxver`.
     CudaMaxver { cuda: Version, maxver: Version },
     /// Another torch serves the same compute through the stable ABI.
     StableAbi { built_with: Version },
-    /// Older than the stable ABI that the kernel uses.
+    /// The torch is older than the stable ABI that the kernel uses.
     OlderThanStableAbi { torch: Version, abi: Version },
     /// Every section of the backend asks for a newer toolkit; `section` asks for the oldest.
     SectionMinver { section: String, minver: Version },
@@ -42,20 +43,23 @@ pub enum Why {
         cuda: Version,
         asked: String,
     },
-    /// A section has flags for nvcc, and clang, which compiles this toolkit, has nothing for some of them.
+    /// A section has flags for nvcc, and the clang that compiles this toolkit has no counterpart of
+    /// some of them.
     CudaFlags {
         section: String,
         cuda: Version,
         flags: String,
     },
-    /// A section compiles CUTLASS for one architecture alone, and the clang that compiles this toolkit is too old for it.
+    /// A section compiles CUTLASS for one architecture alone, and the clang that compiles this
+    /// toolkit is too old for it.
     GridConstants {
         section: String,
         cuda: Version,
         dependency: KnownDependency,
         capability: Capability,
     },
-    /// A key asks for OpenMP, and the compiler of these files makes it for a runtime that is not there.
+    /// A key asks for OpenMP, and the compiler of these files makes code for a runtime that is
+    /// missing.
     OpenMp { key: String, reason: String },
     /// ROCm compiles none of the GPU architectures that a section asks for.
     RocmArchs {
@@ -67,14 +71,15 @@ pub enum Why {
     Dependency {
         section: String,
         dependency: KnownDependency,
-        /// Why it has none, in words.
+        /// The reason why the library has none, in words.
         unpinned: String,
     },
 }
 
 impl Matrix {
-    /// The variants that are left out although their author may expect them, and why, in one line. A backend that `general.backends` does not
-    /// list, a bound and a release that the stable ABI serves are no surprise, unless a bound leaves nothing of a backend.
+    /// The excluded variants that their author may expect, and the reasons, in one line. A backend
+    /// that `general.backends` does not list, a bound, and a release that the stable ABI serves are
+    /// expected exclusions, unless a bound leaves a backend without variants.
     pub fn left_out(&self) -> Option<String> {
         let mut causes: BTreeMap<(Backend, String), BTreeSet<&str>> = BTreeMap::new();
         for excluded in &self.excluded {
@@ -103,8 +108,8 @@ impl Matrix {
 }
 
 impl Why {
-    /// In words that do not depend on the variant, why the author may be surprised by it. `left` says whether any variant
-    /// of the backend is built.
+    /// The reason why an exclusion may surprise the author, in words that do not depend on the
+    /// variant. `left` says whether any variant of the backend is built.
     fn surprise(&self, left: bool) -> Option<String> {
         let key = self.key();
         match self {
@@ -137,7 +142,7 @@ impl Why {
         }
     }
 
-    /// Whether it follows from bounds, so that other bounds would build the variant.
+    /// Whether bounds exclude the variant, so that other bounds would build it.
     pub fn is_bound(&self) -> bool {
         !matches!(
             self,
@@ -146,7 +151,7 @@ impl Why {
     }
 }
 
-/// After "not built: ". The key is named where the reader has to look for it.
+/// The words after "not built: ". They name the key that the reader has to look for.
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = self.key();

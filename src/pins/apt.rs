@@ -28,8 +28,8 @@ pub fn download(archives: &[&Archive], dir: &Utf8Path) -> Result<(), PinError> {
         if apt.has_lists() && apt.download(&archives, dir).is_ok() {
             continue;
         }
-        // A source that has no wanted package may fail; its words are shown if a package is then
-        // missing.
+        // A source that has no wanted package may fail; the error is shown only if a package is
+        // then missing.
         let updated = apt.update();
         apt.download(&archives, dir)
             .map_err(|error| updated.err().unwrap_or(error))?;
@@ -37,7 +37,7 @@ pub fn download(archives: &[&Archive], dir: &Utf8Path) -> Result<(), PinError> {
     Ok(())
 }
 
-/// Debian's name of a system's architecture; `None` for a system without Debian.
+/// Debian's name of a system's architecture; `None` for a system that is not Linux.
 pub fn architecture(system: &str) -> Option<&'static str> {
     match system {
         "x86_64-linux" => Some("amd64"),
@@ -221,8 +221,8 @@ fn stanzas(text: &str) -> Vec<Archive> {
         .collect()
 }
 
-/// Whether apt-cache says that it knows none of the packages. NB: it ends with 100 for every error and has no other output
-/// for programs; its words are those of the C locale (`command`).
+/// Whether apt-cache says that it knows none of the packages. NB: it ends with 100 for every error
+/// and has no other output for programs; its words are those of the C locale (`command`).
 fn says_none_is_known(why: &str) -> bool {
     why.contains("No packages found")
 }

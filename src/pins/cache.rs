@@ -47,7 +47,7 @@ pub fn unfinished() -> Utf8PathBuf {
 /// Moves a downloaded file to its place, if it has the pinned content.
 ///
 /// # Errors
-/// `PinError::Hash` when it is not; the file is then removed.
+/// `PinError::Hash` if it has other content; the file is then removed.
 pub fn adopt(archive: &Archive, downloaded: &Utf8Path) -> Result<Utf8PathBuf, PinError> {
     let served = sha256_of_file(downloaded)?;
     if served != archive.sha256 {

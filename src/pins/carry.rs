@@ -18,7 +18,7 @@ const FORMAT: u32 = 1;
 #[derive(Debug, Deserialize, Serialize)]
 struct CarriedIndex {
     format: u32,
-    /// By file name.
+    /// Files by name.
     files: BTreeMap<String, CarriedFile>,
 }
 
@@ -95,11 +95,11 @@ pub fn size(dir: &Utf8Path, pins: &[PlacedPin]) -> u64 {
     absent.map(|placed| placed.pin.store_size()).sum()
 }
 
-/// Writes pins, which are in the store, to a folder, less those that are there already; returns how
+/// Writes pins, which are in the store, to a folder that may have some of them already; returns how
 /// many were written.
 ///
 /// # Errors
-/// `PinError::Folder` if the folder holds something else; Nix's.
+/// `PinError::Folder` if the folder holds other files; the errors of Nix.
 pub fn write(nix: &Nix, pins: &[PlacedPin], dir: &Utf8Path) -> Result<usize, PinError> {
     let mut index = writable(dir)?;
     for placed in pins {
@@ -137,7 +137,7 @@ pub fn write(nix: &Nix, pins: &[PlacedPin], dir: &Utf8Path) -> Result<usize, Pin
     Ok(written)
 }
 
-/// The index of a folder that is ours or empty.
+/// The index of a folder that `write` made, or an empty index for an empty folder.
 fn writable(dir: &Utf8Path) -> Result<CarriedIndex, PinError> {
     std::fs::create_dir_all(dir).map_err(PinError::io("create", dir))?;
     if let Some(index) = index(dir)? {

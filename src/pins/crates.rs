@@ -16,7 +16,8 @@ const LOCK: &str = include_str!("../../Cargo.lock");
 /// library lies.
 ///
 /// # Errors
-/// `PinError::Program` where there is no cargo, `PinError::Download` with cargo's own words, Nix's.
+/// `PinError::Program` where there is no cargo, `PinError::Download` with cargo's own words, the
+/// errors of Nix.
 pub fn fetch(
     nix: &Nix,
     library: &Utf8Path,
@@ -80,7 +81,7 @@ impl ProgramPackage {
         let dir = tempfile::tempdir().map_err(PinError::io("create", "a temporary folder"))?;
         let root = Utf8PathBuf::try_from(dir.path().to_owned())
             .map_err(|error| PinError::io("use", "a temporary folder")(error.into_io_error()))?;
-        // Cargo wants the targets of a manifest to exist. Benchmarks use the crates of tests.
+        // Cargo requires the targets of a manifest to exist. Benchmarks use the crates of tests.
         let mut manifest: toml::Table = MANIFEST.parse().expect("our own manifest");
         manifest.remove("bench");
         let manifest = manifest.to_string();
@@ -100,8 +101,8 @@ impl ProgramPackage {
         Ok(Self { _dir: dir, root })
     }
 
-    /// Has cargo put the crates into its own cache, where installing the program may have put them
-    /// already.
+    /// Lets cargo put the crates into its own cache, where an installation of the program may have
+    /// put them already.
     fn cargo_fetch(&self, offline: bool) -> Result<(), PinError> {
         let program = which::which("cargo").map_err(|_| PinError::Program {
             program: "cargo",

@@ -62,7 +62,7 @@ pub enum IndexError {
         why: String,
     },
 
-    /// A wheel that is no zip file, or a member of it that is no text.
+    /// The wheel is no zip file, or one of its members is no text.
     #[error("{0}")]
     Wheel(String),
 
@@ -104,7 +104,7 @@ pub enum PinError {
         help: String,
     },
 
-    /// The servers were not asked, since they did not answer for other files.
+    /// The servers were not asked, since they did not answer requests for other files.
     #[error("failed to fetch {file}: {} did not answer for other files", .servers.join(" and "))]
     #[diagnostic(
         code(pins::download),

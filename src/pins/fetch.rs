@@ -34,7 +34,7 @@ pub struct PlacedPin {
 pub struct FetchOptions {
     /// Uses no network.
     pub offline: bool,
-    /// Takes the files that this folder has from there.
+    /// A folder whose files are taken instead of downloads.
     pub from: Option<CarriedFolder>,
 }
 
@@ -42,7 +42,7 @@ pub struct FetchOptions {
 /// `library` is where the Nix library lies.
 ///
 /// # Errors
-/// Nix's, and those of reading the families.
+/// The errors of Nix, and of reading the families.
 pub fn place(
     nix: &Nix,
     library: &Utf8Path,
@@ -79,10 +79,10 @@ pub fn place(
         .collect())
 }
 
-/// The pins, of some, that are not in the store.
+/// The pins that are not in the store, of a list.
 ///
 /// # Errors
-/// Nix's.
+/// The errors of Nix.
 pub fn missing(nix: &Nix, pins: &[PlacedPin]) -> Result<Vec<PlacedPin>, PinError> {
     let paths: Vec<String> = pins.iter().map(|placed| placed.path.clone()).collect();
     let invalid = nix.invalid_paths(&paths)?;
@@ -163,7 +163,7 @@ fn to_download(pin: &Pin) -> u64 {
 /// tried, whatever happens to the others.
 ///
 /// # Errors
-/// One for each pin that could not be had.
+/// An error for each pin that could not be fetched.
 pub fn fetch(
     nix: &Nix,
     missing: &[PlacedPin],
@@ -292,7 +292,7 @@ fn add_tree(
     sources: &ArchiveSources,
     dir: &Utf8Path,
 ) -> Result<(), PinError> {
-    // NB: the hash alone is no name for the lock: an archive may have the same
+    // NB: the hash alone must not name the lock: an archive may have the same hash
     // ([`ArchiveKind::Tarball`]).
     let lock = sources.lock(&format!("{}-tree", tree.sha256), &tree.name)?;
     let path = std::slice::from_ref(&missing.path);
@@ -306,7 +306,7 @@ fn add_tree(
         std::fs::create_dir(&built).map_err(PinError::io("create", &built))?;
         tree::build(&tree.sources, from, sources, &built)?;
         right = nix.add_fixed(&built, true)? == missing.path;
-        // The parts of archives are of no more use, whether the tree is right or wrong.
+        // The parts of archives are not needed any more, whether the tree is right or wrong.
         for source in &tree.sources {
             sources.alone(&source.archive, || remove_parts(&source.archive))?;
         }
@@ -395,7 +395,7 @@ fn add_archive(
     if added == missing.path {
         return Ok(());
     }
-    // The cache checks a file when it takes it, so this one was changed there: it must not stay.
+    // The cache checks a file when it takes it, so this file was changed there and must not stay.
     std::fs::remove_file(&cached).map_err(PinError::io("remove", &cached))?;
     let why = format!("the copy in the download cache was changed ({cached}); it is removed");
     Err(PinError::Download {

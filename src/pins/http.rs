@@ -1,5 +1,5 @@
 //! Downloads files by URL: with the proxies and certificates of the environment, in parts, and from
-//! where an earlier try ended. It does not know the content; the caller checks its hash.
+//! where an earlier try ended. The caller checks the hash of the content.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ use ureq::tls::{Certificate, PemItem, TlsConfig, parse_pem};
 
 use super::error::IndexError;
 
-/// Tries in a row that bring nothing new before a source is given up.
+/// The number of tries in a row without new bytes after which a source is given up.
 const TRIES: u32 = 4;
 
 /// A try that brings this many bytes does not count as failed.
@@ -76,7 +76,7 @@ impl FilePart {
     }
 }
 
-/// An HTTP client that waits, tries again and goes on where it ended.
+/// An HTTP client that waits, tries again and continues downloads.
 #[derive(Debug)]
 pub struct HttpClient {
     agent: ureq::Agent,
@@ -108,7 +108,7 @@ impl HttpClient {
         };
         let roots = match certificates {
             Some(path) => read_certificates(path)?,
-            // Follows SSL_CERT_FILE and SSL_CERT_DIR.
+            // The loader follows SSL_CERT_FILE and SSL_CERT_DIR.
             None => rustls_native_certs::load_native_certs()
                 .certs
                 .iter()
@@ -133,7 +133,7 @@ impl HttpClient {
     /// A page as text.
     ///
     /// # Errors
-    /// After some tries.
+    /// The failure of the last try.
     pub fn page(&self, url: &str, accept: &str) -> Result<IndexPage, HttpFailure> {
         let once = || {
             let mut answer = self
@@ -162,7 +162,7 @@ impl HttpClient {
     /// The size of a file in bytes, without downloading it.
     ///
     /// # Errors
-    /// After some tries; also where the server does not say.
+    /// The failure of the last try, also if the server does not state the size.
     pub fn size(&self, url: &str) -> Result<u64, HttpFailure> {
         persistently(|| {
             let answer = self.agent.head(url).call().map_err(failure)?;
@@ -175,12 +175,12 @@ impl HttpClient {
         })
     }
 
-    /// Downloads a part of a file to `target`, from where an earlier try or run ended. Bytes that
-    /// came stay, whatever happens.
+    /// Downloads a part of a file to `target`, from where an earlier try or run ended. Downloaded
+    /// bytes stay, also after an error.
     ///
     /// # Errors
-    /// After some tries without progress; at once if the server has another file, or no parts where
-    /// one is wanted.
+    /// The failure of the last try without progress. At once if the server has another file, or
+    /// serves no parts although a part is wanted.
     pub fn download(
         &self,
         url: &str,
@@ -267,7 +267,7 @@ impl HttpClient {
                 file.set_len(0).map_err(disk)?;
                 have = 0;
             }
-            // A file of unknown size has no bytes left: its hash will tell.
+            // A file of unknown size has no bytes left; its hash shows whether it is whole.
             416 if have > 0 && part.size().is_none() => return Ok(()),
             416 if have > 0 => {
                 file.set_len(0).map_err(disk)?;

@@ -10,7 +10,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::{PinError, cache};
 
 /// A lock that is held until it is dropped, or until this program and the programs that it started
-/// have ended: apt or pip of a killed run goes on writing until it ends.
+/// have ended. A killed run's apt or pip continues to write until it ends.
 #[derive(Debug)]
 pub struct FileLock {
     path: Utf8PathBuf,
@@ -71,7 +71,7 @@ impl FileLock {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        // A waiting run sees that the file is gone, and makes a new one.
+        // A waiting run notices that the file is gone, and makes a new one.
         let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -1,4 +1,4 @@
-//! Patterns of names: of members of archives, and of projects. `*` stands for any run of characters
+//! Patterns of names of members of archives and of projects. `*` stands for any run of characters
 //! but `/`, `**` for any folders.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};

@@ -78,7 +78,7 @@ pub enum PackagesError {
 }
 
 impl PackagesError {
-    /// 1: the kernel's file is wrong; 3: the environment.
+    /// Exit code: 1 if the kernel's file is wrong, 3 if the environment is.
     pub fn exit_code(&self) -> u8 {
         match self {
             PackagesError::Syntax { .. } => 1,
@@ -123,11 +123,11 @@ impl PythonPackages {
         systems.map(|(system, archives)| (system.as_str(), archives.as_slice()))
     }
 
-    /// These packages with more of them. Pinned packages keep their version; if `added` is empty,
-    /// all get the newest version that fits.
+    /// These packages and more. Pinned packages keep their version; if `added` is empty, all get
+    /// the newest version that fits.
     ///
     /// # Errors
-    /// pip's, and those of its indexes.
+    /// The errors of pip and of its indexes.
     pub fn with(&self, added: &[PackageRequest]) -> Result<Self, PackagesError> {
         let runtime::RuntimeToolchain { python, torch, .. } = runtime::common();
         let names = |request: &PackageRequest| added.iter().any(|new| new.name == request.name);
@@ -181,7 +181,7 @@ impl PythonPackages {
     }
 }
 
-/// The versions of the wheels in those of some families that are pinned.
+/// The versions of the wheels in those of some families that are pinned, by name.
 fn versions(system: &str, families: &[String]) -> Result<BTreeMap<String, String>, PinError> {
     let mut versions = BTreeMap::new();
     for family in families {

@@ -16,8 +16,8 @@ const SETTINGS: &str = include_str!("pip_settings.py");
 const REQUIREMENTS: &str = include_str!("pip_requirements.py");
 const RESOLVE: &str = include_str!("pip_resolve.py");
 
-/// pip's indexes, read without pip, which fetches neither parts of wheels nor the rest of an
-/// unfinished download.
+/// pip's indexes, read without pip: pip neither fetches parts of wheels nor continues an unfinished
+/// download.
 #[derive(Debug)]
 pub struct PipIndexes {
     pub client: HttpClient,
@@ -173,26 +173,26 @@ pub fn requirements(question: &str) -> Result<Vec<u8>, PinError> {
 pub struct ResolveQuestion<'a> {
     /// The variables of the target's Python that markers of requirements compare.
     pub environment: BTreeMap<&'static str, String>,
-    /// Its version, such as `3.11`.
+    /// The version of the target's Python, such as `3.11`.
     pub python: &'a str,
-    /// The platform tags that this Python takes, the best first.
+    /// The platform tags that the target's Python takes, the best first.
     pub platforms: Vec<String>,
     /// The required packages, with specifiers of versions if these matter.
     pub requirements: Vec<String>,
-    /// The versions that packages must have if they are required at all.
+    /// Versions that packages must have if other packages require them.
     pub constraints: BTreeMap<String, String>,
     /// The versions of packages that are installed already, which no index is asked for.
     pub present: BTreeMap<String, String>,
 }
 
-/// One wheel of its answer.
+/// One wheel in the answer of pip_resolve.py.
 #[derive(Debug, Deserialize)]
 pub struct ResolvedWheel {
     /// The name as indexes have it.
     pub name: String,
     pub version: String,
     pub file: String,
-    /// Empty or another kind of hash if the index gives no sha256.
+    /// SHA-256; empty, or another kind of hash, if the index gives no SHA-256.
     pub sha256: String,
     pub url: String,
 }
@@ -274,7 +274,7 @@ fn run(mut command: Command, file: &str) -> Result<Vec<u8>, PinError> {
     }))
 }
 
-/// Whether Python finds pip; true if it cannot be asked.
+/// Whether Python finds pip; also true if Python does not run.
 fn has_pip() -> bool {
     const LACKS_PIP: i32 = 3;
     let program = format!(

@@ -43,7 +43,7 @@ impl<'a> RemoteFile<'a> {
         }
     }
 
-    /// The part that the position is in: its first byte, its end, its content.
+    /// The part that the position is in: the part's first byte, end and content.
     fn part(&self) -> Option<(u64, u64, &File)> {
         let (first, (end, file)) = self.parts.range(..=self.position).next_back()?;
         (*end > self.position).then_some((*first, *end, file))
@@ -119,7 +119,7 @@ impl Seek for RemoteFile<'_> {
 /// A zip file on a server, with its wanted members downloaded.
 ///
 /// # Errors
-/// Those of the network, and those of a file that is no zip file.
+/// The errors of the network, and of a file that is no zip file.
 pub fn open<'a>(
     remote: RemoteFile<'a>,
     wanted: impl Fn(&str) -> bool,

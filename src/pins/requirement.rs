@@ -1,5 +1,5 @@
-//! Requirements of Python packages as text (PEP 508), such as `torch[opt] (>=2,<3) ; python_version > "3.9"`. Whether a condition
-//! holds is not said here; pip evaluates it (pip_requirements.py).
+//! Requirements of Python packages as text (PEP 508), such as `torch[opt] (>=2,<3) ; python_version
+//! > "3.9"`. pip evaluates the conditions (pip_requirements.py).
 
 /// The parts of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,13 +8,13 @@ pub struct WrittenRequirement<'a> {
     pub name: &'a str,
     /// The names in square brackets.
     pub extras: Option<&'a str>,
-    /// Version specifiers without their parentheses; empty where any version will do.
+    /// Version specifiers without their parentheses; empty if any version fits.
     pub versions: &'a str,
     /// The condition behind the semicolon.
     pub condition: Option<&'a str>,
 }
 
-/// Tells the parts of a requirement apart. Versions and condition may be of any form.
+/// Splits a requirement into its parts. Versions and condition may have any form.
 pub fn read_requirement(text: &str) -> WrittenRequirement<'_> {
     let (text, condition) = match text.split_once(';') {
         Some((text, condition)) => (text.trim(), Some(condition.trim())),

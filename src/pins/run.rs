@@ -1,5 +1,5 @@
 //! One run of a fetch: a folder of its own in the cache, for downloads of programs and for
-//! unpacking. Several runs may go on at once, and a run takes the files that a killed one had
+//! unpacking. Several runs may be active at once. A run takes the files that a killed run had
 //! finished.
 
 use std::fs::File;
@@ -11,7 +11,7 @@ use super::locks::FileLock;
 use super::sources::ArchiveSources;
 use super::{Archive, PinError, cache};
 
-/// A run that goes on until it is dropped.
+/// A run, which ends when it is dropped.
 pub(super) struct FetchRun {
     pub(super) sources: ArchiveSources,
     /// The folder in which workers unpack.
@@ -50,7 +50,7 @@ impl FetchRun {
 
 impl Drop for FetchRun {
     fn drop(&mut self) {
-        // The next run removes files that stay.
+        // The next run removes files that could not be removed here.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
@@ -58,10 +58,10 @@ impl Drop for FetchRun {
 /// Runs that have ended without removing their folder, with the locks that keep others from it.
 type EndedRuns = Vec<(Utf8PathBuf, FileLock)>;
 
-/// A new folder below `runs`, with its lock; and the runs that have ended.
+/// Makes a new folder below `runs` with its lock; returns both, and the runs that have ended.
 fn begin(runs: &Utf8Path) -> Result<(Utf8PathBuf, FileLock, EndedRuns), PinError> {
-    // NB: a folder without a held lock is one of a run that has ended, so no run may look while
-    // another one makes its folder. Programs that are started do not hold this lock.
+    // NB: a folder whose lock is free belongs to a run that has ended, so no run may look while
+    // another run makes its folder. Programs that are started do not hold this lock.
     let path = runs.join("begin.lock");
     let gate = File::create(&path).map_err(PinError::io("create", &path))?;
     gate.lock().map_err(PinError::io("lock", &path))?;

@@ -70,8 +70,8 @@ pub fn systems(python: &str) -> BTreeSet<String> {
     systems.filter(pinned).collect()
 }
 
-/// The families of a variant's Python, as far as they are pinned for `system`; those for a GPU only
-/// if it is to run on one. A variant without toolchains of its own takes those of
+/// The families of a variant's Python, as far as they are pinned for `system`; families for a GPU
+/// only if `gpu` is set. A variant without toolchains of its own takes those of
 /// nix/python/toolchain.json.
 pub fn families(variant: &Variant, system: &str, gpu: bool) -> Vec<String> {
     // NB: nix/python/default.nix has the same rule.

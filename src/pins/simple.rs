@@ -19,7 +19,7 @@ pub struct ListedFile {
     pub yanked: Option<String>,
 }
 
-/// The files that a project's page lists, in its order.
+/// The files that a project's page lists, in the order of the page.
 ///
 /// # Errors
 /// `HttpFailure::Lasting` for data that cannot be read.
@@ -81,7 +81,7 @@ fn linked_file(page: &IndexPage, anchor: &[(String, String)]) -> Option<ListedFi
     let path = link.split('?').next().unwrap_or_default();
     let name = path.rsplit('/').next().unwrap_or_default();
     Some(ListedFile {
-        // Links escape this character alone among those of file names.
+        // Links escape only this one of the characters in file names.
         file: name.replace("%2B", "+").replace("%2b", "+"),
         url: join(&page.url, link),
         sha256: fragment.strip_prefix("sha256=").map(str::to_owned),

@@ -17,7 +17,7 @@ use super::ranges::{self, RemoteFile};
 use super::run::take_from_ended;
 use super::{Archive, ArchiveKind, PinError, apt, cache, pip};
 
-/// The help for failures that have no better one.
+/// The help for failures without a more specific one.
 const HELP: &str = "check the network; then run the command again: what was fetched is kept";
 
 /// A fault of a source.
@@ -35,10 +35,10 @@ pub struct ArchiveSources {
     incoming: Utf8PathBuf,
     pip: OnceLock<Result<PipIndexes, PinError>>,
     urls: OnceLock<Result<HttpClient, IndexError>>,
-    /// The servers of URLs that did not answer to many tries. They are not asked again for each of
-    /// a hundred files.
+    /// The servers that did not answer to many tries. They are not asked again for other files.
     silent: Mutex<BTreeSet<String>>,
-    /// A lock for each archive by its sha256: it is downloaded once, however many pins need it.
+    /// A lock for each archive by its sha256: an archive is downloaded once, however many pins need
+    /// it.
     locks: Mutex<BTreeMap<String, Arc<Mutex<()>>>>,
     bar: ProgressBar,
 }
@@ -80,7 +80,7 @@ impl ArchiveSources {
     }
 
     /// Keeps other runs from a file until the lock is dropped. If another run fetches the file now,
-    /// it says so and waits.
+    /// prints so and waits.
     ///
     /// # Errors
     /// `PinError::Io`
@@ -101,8 +101,8 @@ impl ArchiveSources {
             .sum()
     }
 
-    /// An archive in the cache, downloaded if it is not there; a [`ArchiveKind::Tarball`] in a file
-    /// that the caller removes. To be called `alone`.
+    /// An archive in the cache, downloaded if it is not there; an [`ArchiveKind::Tarball`] in a
+    /// file that the caller removes. Call it inside `alone`.
     ///
     /// # Errors
     /// One error with the words of each source.
@@ -145,7 +145,7 @@ impl ArchiveSources {
     /// Fetches Debian packages into the cache, all at once: apt opens its lists only once. Packages
     /// that apt does not have are left to `archive`.
     pub fn debs(&self, archives: &[&Archive]) {
-        // Files that another run brings now are waited for one by one.
+        // Files that another run fetches now are waited for one by one.
         let mut absent = Vec::new();
         let mut locks = Vec::new();
         for archive in archives {
@@ -158,15 +158,16 @@ impl ArchiveSources {
             }
         }
         if !absent.is_empty() {
-            // A failed package is tried again, and reported, by itself.
+            // A package that fails is tried again, and reported, by itself.
             let _ = self.ask_apt(&absent);
         }
     }
 
-    /// A wheel of `size` bytes on its index, with the wanted members here. To be called `alone`.
+    /// A wheel of `size` bytes on its index, with the wanted members downloaded. Call it inside
+    /// `alone`.
     ///
     /// # Errors
-    /// Why the whole wheel must be downloaded.
+    /// The reason why the whole wheel must be downloaded.
     pub fn members(
         &self,
         archive: &Archive,
@@ -193,7 +194,7 @@ impl ArchiveSources {
         });
     }
 
-    /// Fetches from pip's index, but without pip, which cannot go on where it ended. The fault says
+    /// Fetches from pip's index without pip, which cannot continue a download. The fault says
     /// whether the index has another file of that name.
     fn ask_index(&self, archive: &Archive) -> (Result<Utf8PathBuf, PinError>, Option<SourceFault>) {
         let indexes = match self.indexes() {
@@ -218,7 +219,7 @@ impl ArchiveSources {
     fn ask_apt(&self, archives: &[&Archive]) -> Result<(), PinError> {
         let dir = self.incoming.join("apt");
         let result = apt::download(archives, &dir);
-        // Some files may be there although others are not.
+        // Some files may have been downloaded although others failed.
         for archive in archives {
             let file = dir.join(&archive.file);
             if file.exists() {
@@ -254,7 +255,7 @@ impl ArchiveSources {
         }
     }
 
-    /// Fetches from one URL. The fault is for later requests to the same source.
+    /// Fetches from one URL. The fault is kept for later requests to the same source.
     fn ask(
         &self,
         client: &HttpClient,
@@ -262,7 +263,7 @@ impl ArchiveSources {
         url: &str,
     ) -> (Result<Utf8PathBuf, PinError>, Option<SourceFault>) {
         let partial = cache::partial(archive);
-        // An unfinished download may be of another source: if the whole file is wrong, it is
+        // An unfinished download may come from another source: if the whole file is wrong, it is
         // downloaded again from the start.
         let mut resumed = partial.exists();
         loop {

@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::PinError;
 
-/// Checks that every file system has room for its new files: `needs` are folders, which need not
+/// Checks that every file system has room for its new files. `needs` are folders, which need not
 /// exist yet, with bytes.
 ///
 /// # Errors

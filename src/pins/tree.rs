@@ -59,7 +59,7 @@ fn take_from(
             });
         match picked {
             Ok(()) => return Ok(()),
-            // The whole file is always an alternative: any index serves it.
+            // The whole file is always an alternative, since any index serves it.
             Err(error) => sources.note_whole(archive, &error),
         }
     }
@@ -101,7 +101,7 @@ fn unpack(
 }
 
 /// Unpacks a `.tar.gz` without its first folder, with links and executable files, as Nix's fetchers
-/// do. NB: its hash is not known before. `tar::Archive::unpack` refuses members that lead out of
+/// do. NB: the archive's hash is not known. `tar::Archive::unpack` refuses members that lead out of
 /// the folder, also by links.
 fn unpack_all(file: File, dir: &Utf8Path) -> std::io::Result<()> {
     let whole = tempfile::tempdir_in(dir)?;
@@ -126,7 +126,7 @@ fn pick_wheel(
     for index in 0..wheel.len() {
         let entry = wheel.by_index_data(index).map_err(|error| failed(&error))?;
         let name = entry.name().map_err(|error| failed(&error))?.into_owned();
-        // NB: only wanted members may be opened: of a remote wheel, the others are not here.
+        // NB: only wanted members may be opened: a remote wheel's other members are not downloaded.
         if let Some(target) = take.target(&name)
             && entry.is_file()
         {

@@ -1,5 +1,5 @@
 //! Checks that sources still have the pinned files: by the hashes that indexes list, the sizes that
-//! servers say, and the trees as they are now. It changes no file and downloads no whole archive.
+//! servers state, and the trees as they are now. It changes no file and downloads no whole archive.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,13 +20,14 @@ pub const SIZE_ONLY: &str = "of its size; its hash is checked when it is fetched
 /// The state of a pin at its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Its source has it; with a note, if there is one.
+    /// The source has the pin; with a note, if there is one.
     Good(Option<String>),
-    /// Its source has other content under its name: the pinned and the found content, in words.
+    /// The source has other content under the pin's name: the pinned and the found content, in
+    /// words.
     Changed { pinned: String, found: String },
-    /// Its source does not have it any more; the newest version there, if any.
+    /// The source does not have the pin any more; the newest version there, if any.
     Vanished { newest: Option<String> },
-    /// Its source did not answer.
+    /// The source did not answer.
     Unreached(String),
 }
 
@@ -35,7 +36,7 @@ pub enum Verdict {
 pub struct CheckedPin {
     /// File name of an archive, store name of a tree.
     pub name: String,
-    /// `x86_64-linux/gcc-12`
+    /// The families that hold the pin: `x86_64-linux/gcc-12`.
     pub families: BTreeSet<String>,
     pub verdict: Verdict,
 }
@@ -43,11 +44,11 @@ pub struct CheckedPin {
 /// A family, after its system.
 pub type SystemFamily = (String, Family);
 
-/// Checks some families, every archive once. `release` is Debian's; trees are read again where
+/// Checks some families, and every archive once. `release` is Debian's; trees are built again where
 /// there is a Nix.
 ///
 /// # Errors
-/// Where nothing can be asked: no pip, no apt.
+/// An error if no pin can be checked: no pip, no apt.
 pub fn verify(
     families: &[SystemFamily],
     release: &str,
@@ -116,7 +117,7 @@ pub fn verify(
     Ok(checked)
 }
 
-/// The verdict of a size that a source says.
+/// The verdict of a size that a source states.
 fn size(archive: &Archive, answer: Result<u64, HttpFailure>, note: Option<&str>) -> Verdict {
     match (answer, archive.size) {
         (Ok(found), Some(pinned)) if found != pinned => Verdict::Changed {

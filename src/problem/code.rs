@@ -3,14 +3,15 @@
 
 use std::fmt;
 
-/// A stable name for one kind of mistake, and what it means in one line.
+/// A stable name for one kind of mistake.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Code {
     /// `KB` and four digits.
     pub id: &'static str,
     /// One line for lists and for `explain`.
     pub title: &'static str,
-    /// What the mistake means, an example and the cure, in Markdown: the file of that name in explain/.
+    /// The meaning of the mistake, an example and the cure, in Markdown: the file of that name in
+    /// explain/.
     pub explanation: &'static str,
 }
 
@@ -49,8 +50,8 @@ macro_rules! codes {
     };
 }
 
-// KB00xx the file and its shape, KB01xx [general], KB02xx the framework section,
-// KB03xx [kernel.*], KB04xx paths and other strings that reach the file system; KB10xx flake.nix, KB11xx sources.
+// KB00xx the file and its shape, KB01xx [general], KB02xx the framework section, KB03xx [kernel.*],
+// KB04xx paths and other strings that reach the file system; KB10xx flake.nix, KB11xx sources.
 codes! {
     SYNTAX = "KB0001", "the file is not valid TOML";
     ENCODING = "KB0002", "the file is not UTF-8";
@@ -142,7 +143,8 @@ mod tests {
         assert_eq!(Code::find("KB010"), None);
     }
 
-    /// What it means, then an example, then the cure; wrapped, since terminals do not wrap at words.
+    /// Each explanation has the meaning, an example and the cure. Lines are wrapped, since
+    /// terminals do not wrap at words.
     #[test]
     fn every_code_is_explained() {
         for code in ALL {

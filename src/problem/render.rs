@@ -10,7 +10,7 @@ use miette::{
 
 use super::{Problem, Problems, Severity, floor_boundary, line_column};
 
-/// How [`Problems::render`] lays out its text.
+/// Options for the layout of [`Problems::render`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RenderOptions {
     /// Columns to wrap at; kept between 80 and 100.
@@ -90,7 +90,8 @@ fn printable(text: &str) -> String {
     out
 }
 
-/// The same for text that has no spans: the character's number is shown.
+/// The text with every character that could steer a terminal replaced by its number, for text
+/// without spans.
 fn one_line(text: &str) -> String {
     text.chars()
         .map(|c| match c {
@@ -135,8 +136,9 @@ impl SourceCode for Source<'_> {
         context_lines_before: usize,
         context_lines_after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
-        // miette counts lines from the start of what it is given: with all of a file and thousands of problems, that is
-        // a minute. So it gets the lines that it will show.
+        // miette counts lines from the start of the text that it is given. With a whole file and
+        // thousands of problems that takes a minute, so miette gets only the lines that it will
+        // show.
         let first = self
             .line_of(span.offset())
             .saturating_sub(context_lines_before);
@@ -164,7 +166,7 @@ impl SourceCode for Source<'_> {
             span,
             inner.line() + first,
             column,
-            // What miette calls the count is the number of the last line.
+            // The last line's number, which miette calls the count.
             inner.line_count() + first,
         )))
     }

@@ -1,4 +1,4 @@
-//! Finds what a misspelled word was probably meant to be.
+//! Finds the word that a misspelled one probably stands for.
 
 /// The words allowed, led by the one that was probably meant.
 pub fn suggest(given: &str, allowed: &[&str]) -> String {

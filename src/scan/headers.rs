@@ -1,4 +1,4 @@
-//! The headers of a kernel, whatever includes them.
+//! The headers of a kernel, whichever file includes them.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,8 @@ pub struct Headers {
 }
 
 impl Headers {
-    /// Finds the files of `src` lists that are not compiled: any section may include those of any other.
+    /// Finds the files of `src` lists that are not compiled. A section may include headers that
+    /// another section lists.
     pub fn find(kernel: &Kernel) -> Self {
         let sections = kernel.sections.iter().flat_map(|section| &section.src);
         let listed = sections
@@ -28,11 +29,11 @@ impl Headers {
         }
     }
 
-    /// The listed headers, and those below the folders that a component searches: a unit whose includes cannot be read may
-    /// reach each of them.
+    /// The listed headers, and the headers below the folders that a component searches. A unit
+    /// whose includes cannot be read may reach each of them.
     ///
     /// # Errors
-    /// Those of the file system, and a header that is a link.
+    /// The errors of the file system, and of a header that is a link.
     pub fn visible(&self, include: &[Utf8PathBuf]) -> Result<BTreeSet<Utf8PathBuf>, ScanError> {
         let mut visible = self.listed.clone();
         for dir in include {
@@ -47,7 +48,8 @@ impl Headers {
                 let Ok(relative) = path.strip_prefix(&self.root) else {
                     continue;
                 };
-                // A unit gets copies of its headers: a link would point at nothing, or at the machine.
+                // A unit gets copies of its headers: a link in a copy would lead to no file, or to
+                // a file of this machine.
                 if entry.file_type().is_symlink() {
                     if source::is_header(path) || path.is_dir() {
                         return Err(ScanError::Link {
@@ -63,8 +65,8 @@ impl Headers {
     }
 }
 
-/// The entries below a folder, in order, without those that version control, builds and environments leave in the kernel's
-/// own folder.
+/// The entries below a folder, in order. The kernel's own folder is read without the entries that
+/// version control, builds and environments make in it.
 pub fn below(root: &Utf8Path, dir: &Utf8Path) -> impl Iterator<Item = walkdir::Result<DirEntry>> {
     let kernel = root.to_owned();
     let is_source = move |entry: &DirEntry| {

@@ -1,29 +1,30 @@
-//! Reads which other files a file includes, over all branches of conditionals. It is no preprocessor, and search.rs finds
-//! where the others lie.
+//! Reads which other files a file includes, over all branches of conditionals. It is no
+//! preprocessor; search.rs finds where the included files are.
 //!
-//! Only the lines that [`lines`] returns are read, each by itself, so a digest of them tells whether what was read is still
-//! true. Other modules that read sources go by the same lines.
-//! NB: nix/kernel/includes.sh computes the same digest before it lets a compiler see a file; tests/include_lines.rs compares
-//! the two.
+//! Each line that [`lines`] returns is read by itself, and no other line is read. So a digest of
+//! these lines tells whether the result still holds. Other modules that read sources read the same
+//! lines.
+//! NB: nix/kernel/includes.sh computes the same digest before it lets a compiler see a file;
+//! tests/include_lines.rs compares the two.
 
 use sha2::{Digest, Sha256};
 
 use super::operators;
 use crate::hex;
 
-/// An include, or a question whether there is one.
+/// An include, or a `__has_include`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Include {
-    /// `"name"`: the folder of the file comes first.
+    /// `"name"`, which is looked for in the folder of the file first.
     Quoted(String),
     /// `<name>`
     Angle(String),
-    /// A name that only the preprocessor knows, or a search that is not the usual one.
+    /// A name that only the preprocessor knows, or an unusual search.
     Computed,
 }
 
-/// Parts of words that make a line count: of includes without a directive, of macros that hold or take an op namespace, and
-/// of macros that come with a framework.
+/// Parts of words that select a line: words of includes without a directive, of macros that hold or
+/// take an op namespace, and of macros that come with a framework.
 const WORDS: [&str; 7] = [
     "__has_include",
     ".incbin",
@@ -34,13 +35,13 @@ const WORDS: [&str; 7] = [
     "Py_LIMITED_API",
 ];
 
-/// The lines of a file that the plan goes by, continued ones as one: those with `#` (or `%:`) and after it a word of
-/// a directive, and those with one of [`WORDS`].
+/// The lines of a file that the plan depends on, with continued lines joined: lines with `#` (or
+/// `%:`) and after it a word of a directive, and lines with one of [`WORDS`].
 fn lines(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut lines = Vec::new();
     let mut line = Vec::new();
     for part in bytes.split(|byte| *byte == b'\n') {
-        // Compilers take a line for continued even if blanks follow the backslash.
+        // Compilers continue a line even if blanks follow the backslash.
         match part.trim_ascii_end().strip_suffix(b"\\") {
             Some(continued) => line.extend_from_slice(continued),
             None => {
@@ -68,7 +69,7 @@ fn counts(line: &[u8]) -> bool {
     }) || WORDS.iter().any(|word| has(0, word))
 }
 
-/// The digest of the lines that the plan goes by: 16 hex digits.
+/// The digest of the lines that the plan depends on: 16 hexadecimal digits.
 pub fn digest(bytes: &[u8]) -> String {
     let mut hash = Sha256::new();
     for line in lines(bytes) {
@@ -78,8 +79,8 @@ pub fn digest(bytes: &[u8]) -> String {
     hex(&hash.finalize())[..16].to_owned()
 }
 
-/// The includes of a file and the names that `__has_include` asks for, in order. Includes in block comments are among them,
-/// because other lines say where a comment begins and ends.
+/// The includes of a file and the names that `__has_include` asks for, in order. Includes in block
+/// comments are among them, because other lines say where a comment begins and ends.
 pub fn includes(bytes: &[u8]) -> Vec<Include> {
     let mut found = Vec::new();
     for line in lines(bytes) {
@@ -104,7 +105,7 @@ fn read(line: &str, found: &mut Vec<Include>) {
     let (word, rest) = directive.split_at(end);
     match word {
         "include" | "import" => push(name(rest), found),
-        // The search begins after the folder in which the file was found.
+        // The compiler starts the search after the folder in which it found the file.
         "include_next" | "embed" => found.push(Include::Computed),
         _ => {
             for (at, asked) in rest.match_indices("__has_include") {
@@ -115,7 +116,7 @@ fn read(line: &str, found: &mut Vec<Include>) {
                 };
                 match rest.trim_start().strip_prefix('(') {
                     Some(rest) if !next => push(name(rest), found),
-                    // `#ifdef __has_include` asks for nothing, but a macro may.
+                    // `#ifdef __has_include` names no file, but a macro may.
                     None if word != "define" => {}
                     _ => found.push(Include::Computed),
                 }
@@ -124,7 +125,8 @@ fn read(line: &str, found: &mut Vec<Include>) {
     }
 }
 
-/// A name with `..` inside needs folders that hold no header of the unit.
+/// Adds an include. A name with `..` inside counts as computed, since it needs folders that hold no
+/// header of the unit.
 fn push(include: Include, found: &mut Vec<Include>) {
     if let Include::Quoted(name) | Include::Angle(name) = &include {
         let mut inside = name
@@ -137,12 +139,13 @@ fn push(include: Include, found: &mut Vec<Include>) {
     found.push(include);
 }
 
-/// A line with a blank for each comment. It may begin inside of one, which then ends where `*/` is.
+/// A line with a blank for each comment. The line may begin inside of a comment, which then ends at
+/// `*/`.
 fn without_comments(line: &str) -> String {
     let mut kept = String::new();
     let mut rest = line;
     while let Some((code, comment)) = rest.split_once("/*") {
-        // A name or another comment holds these two characters.
+        // These two characters are part of a name or of another comment.
         if code.contains("//") {
             break;
         }
@@ -203,7 +206,7 @@ mod tests {
             ("#/**/include /* x */ \"a.h\"", vec![quoted("a.h")]),
             ("// #include \"a.h\"\n * #include \"b.h\"", vec![]),
             ("// a \\\n#include \"a.h\"", vec![]),
-            // Where a block comment ends is not looked at.
+            // The end of a block comment is not looked for.
             ("/*\n#include \"b.h\"\n*/", vec![quoted("b.h")]),
             (
                 "const char *x = \"/*\";\n#include \"a.h\"",

@@ -1,5 +1,5 @@
-//! Scanning: what the text of a kernel's files says. Which files it includes, how it registers operators. Not what is
-//! compiled of them; that is the plan.
+//! Scanning: the facts that the text of a kernel's files states, such as their includes and how
+//! they register operators. The plan says what is compiled of them.
 
 pub mod headers;
 pub mod includes;
@@ -15,7 +15,7 @@ pub use self::namespace::Namespace;
 pub use self::operators::Operators;
 pub use self::search::{Reach, Search};
 
-/// Why the files of a kernel cannot be scanned.
+/// The reason why the files of a kernel cannot be scanned.
 #[derive(Debug, Diagnostic, Error)]
 pub enum ScanError {
     #[error("failed to read {path}")]

@@ -1,24 +1,27 @@
-//! What the text of a file says about the op namespace. The namespace changes with every file of the kernel, so a unit
-//! that can do without it is not compiled again for the change of another.
+//! The use that the text of a file makes of the op namespace. The namespace changes with every file
+//! of the kernel, so a unit that does not need it is not compiled again when another file changes.
 
 use serde::Serialize;
 
-/// How a unit registers operators, from the least to the most that it knows.
+/// The way in which a unit registers operators, in ascending order of how much of the namespace it
+/// needs.
 #[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "lowercase")]
 pub enum Namespace {
-    /// Not at all, or under a name of the author's (operators.rs).
+    /// The unit registers no operators, or only under a name of the author's (operators.rs).
     None,
-    /// Through the macros of registration.h alone: the link defines the namespace.
+    /// The unit registers through the macros of registration.h alone: the link defines the
+    /// namespace.
     Linked,
-    /// In some other way: `TORCH_EXTENSION_NAME` or `TVM_FFI_EXTENSION_NAME` must be defined.
+    /// The unit registers in another way: `TORCH_EXTENSION_NAME` or `TVM_FFI_EXTENSION_NAME` must
+    /// be defined.
     Compiled,
 }
 
 /// The macro that is the namespace of a build.
 pub(super) const NAME: &str = "TORCH_EXTENSION_NAME";
 
-/// The macros of registration.h that do without the name.
+/// The macros of registration.h that do not need the name.
 const LINKED: [&str; 3] = [
     "TORCH_LIBRARY_EXPAND",
     "TORCH_LIBRARY_IMPL_EXPAND",
@@ -26,7 +29,8 @@ const LINKED: [&str; 3] = [
 ];
 
 impl Namespace {
-    /// Reads a source or a header of a `[tvm-ffi]` kernel. Its functions have names of their own, so most do without.
+    /// Reads a source or a header of a `[tvm-ffi]` kernel. Its functions have names of their own,
+    /// so most files do not need the namespace.
     pub fn of_tvm_ffi(text: &str) -> Self {
         if without_comments(text).contains("TVM_FFI_EXTENSION_NAME") {
             Self::Compiled
@@ -50,7 +54,7 @@ impl Namespace {
                 Self::Compiled
             });
         }
-        // A macro with another name registers under that name, which the link does not know.
+        // A macro with another name registers under that name, which the link does not define.
         for name in LINKED {
             for (at, _) in text.match_indices(name) {
                 let argument = text[at + name.len()..]
@@ -86,13 +90,13 @@ pub(super) fn word_before(text: &str) -> &str {
     &text[start..]
 }
 
-/// C or C++ text with blanks for comments, as long as the original. Raw strings are read as plain ones: taking code for a
-/// comment there ends in a compiler's error, not in a wrong build.
+/// C or C++ text with blanks for comments, as long as the original. Raw strings are read as plain
+/// ones: a mistake there ends in a compiler's error, not in a wrong build.
 fn without_comments(text: &str) -> String {
     blanked(text, false)
 }
 
-/// The text, with blanks for everything in quotation marks.
+/// The text with blanks for comments and for string and character literals.
 pub(super) fn without_comments_and_literals(text: &str) -> String {
     blanked(text, true)
 }
@@ -112,7 +116,7 @@ fn blanked(text: &str, literals: bool) -> String {
         };
         let (part, after) = rest.split_at(length);
         if is_blank {
-            // Places and lines stay what they are.
+            // Blanks keep the places and the lines of the text.
             kept.extend(
                 part.bytes()
                     .map(|byte| if byte == b'\n' { '\n' } else { ' ' }),
@@ -172,7 +176,7 @@ mod tests {
                 "#define REGISTER REGISTER_EXTENSION\nREGISTER(TORCH_EXTENSION_NAME)",
                 Compiled,
             ),
-            // The stable ABI's macros take the name as a literal.
+            // The macros of the stable ABI take the name as a literal.
             (
                 "STABLE_TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) {}",
                 Compiled,

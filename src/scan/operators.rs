@@ -1,8 +1,11 @@
-//! Op namespaces that the text of a kernel's files names. The build's own is `TORCH_EXTENSION_NAME`, another one in each
-//! build. Some authors choose a name that is the same in every build; then `_ops.py` looks for operators there.
+//! Op namespaces that the text of a kernel's files names. The build's own namespace is
+//! `TORCH_EXTENSION_NAME`, which differs in each build. Some authors choose a name that is the same
+//! in every build; then `_ops.py` looks for operators there.
 //!
-//! Such a name is an identifier, so it may be a macro: it counts only if no file and no flag defines a macro of that name.
-//! NB: lines with the macros below are among those that build.nix has a digest of (includes.rs).
+//! Such a name is an identifier, so it may be a macro: it counts only if no file and no flag
+//! defines a macro of that name.
+//! NB: lines with the macros below are among the lines that build.nix has a digest of
+//! (includes.rs).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -13,7 +16,8 @@ use super::namespace::{NAME, without_comments_and_literals, word_before};
 use crate::kernel::Kernel;
 use crate::problem::{Place, Problem, Problems, code};
 
-/// Macros of torch and of registration.h that define operators. Their first argument is expanded before it becomes a name.
+/// Macros of torch and of registration.h that define operators. They expand their first argument
+/// before it becomes a name.
 const DEFINING: [&str; 6] = [
     "STABLE_TORCH_LIBRARY",
     "STABLE_TORCH_LIBRARY_EXPAND",
@@ -23,17 +27,17 @@ const DEFINING: [&str; 6] = [
     "TORCH_LIBRARY_FRAGMENT",
 ];
 
-/// Part of the names of all of these.
+/// Part of the name of each of these macros.
 pub(super) const MARK: &str = "TORCH_LIBRARY";
 
-/// The places where operators are defined.
+/// The namespaces in which operators are defined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Operators {
-    /// Whether under the build's own namespace.
+    /// Whether there are operators under the build's own namespace.
     own: bool,
-    /// Whether under names that cannot be told from the text.
+    /// Whether there are operators under a namespace that the text does not tell.
     unknown: bool,
-    /// Under these names.
+    /// Namespaces that are the same in every build.
     fixed: BTreeMap<String, Definition>,
 }
 
@@ -44,7 +48,7 @@ struct Definition {
     file: String,
     /// The bytes of the name.
     span: Range<usize>,
-    /// Whether with a macro of the stable ABI.
+    /// Whether the macro is one of the stable ABI.
     stable: bool,
 }
 
@@ -63,7 +67,7 @@ impl Operators {
                 continue;
             }
             if let Some(defined) = defined_by_line_of(text, start) {
-                // registration.h of the kernel's own has the same macros as the build's.
+                // A registration.h in the kernel has the same macros as the build's.
                 operators.unknown |= !DEFINING.contains(&defined);
                 continue;
             }
@@ -72,7 +76,7 @@ impl Operators {
         operators
     }
 
-    /// The arguments of the macro at `used`.
+    /// Adds the namespace that the macro at `used` takes as its argument.
     fn add(&mut self, file: &Utf8Path, text: &str, used: Range<usize>) {
         let after = text[used.end..].trim_start();
         let Some(argument) = after.strip_prefix('(').map(str::trim_start) else {
@@ -81,7 +85,7 @@ impl Operators {
         let start = text.len() - argument.len();
         let name = word_at(argument);
         let is_alone = argument[name.len()..].trim_start().starts_with(',');
-        // A digest knows nothing of other lines.
+        // The digest does not cover other lines.
         let is_on_line = !text[used.end..start].contains('\n');
         if name == NAME && is_alone {
             self.own = true;
@@ -97,7 +101,7 @@ impl Operators {
         }
     }
 
-    /// Adds those of other files of the same library.
+    /// Adds the operators of another file of the same library.
     pub fn merge(&mut self, other: &Self) {
         self.own |= other.own;
         self.unknown |= other.unknown;
@@ -107,14 +111,14 @@ impl Operators {
         }
     }
 
-    /// Drops names that are macros.
+    /// Drops names that are macros, whose namespaces are then unknown.
     pub fn expand(&mut self, is_macro: impl Fn(&str) -> bool) {
         let before = self.fixed.len();
         self.fixed.retain(|name, _| !is_macro(name));
         self.unknown |= self.fixed.len() < before;
     }
 
-    /// The one namespace that all operators are in, if that is not the build's own.
+    /// The one namespace that all operators are in, if it is not the build's own.
     pub fn namespace(&self) -> Option<&str> {
         match self.fixed.keys().next() {
             Some(name) if self.fixed.len() == 1 && !self.own && !self.unknown => Some(name),
@@ -149,7 +153,7 @@ impl Operators {
     }
 }
 
-/// The problems of the names of some libraries' operators, by file of a kernel's folder.
+/// The problems of the operators of some libraries, by file of a kernel's folder.
 pub fn warnings<'a>(
     root: &Utf8Path,
     libraries: impl Iterator<Item = &'a Operators>,
@@ -158,7 +162,8 @@ pub fn warnings<'a>(
     for (file, problem) in libraries.flat_map(Operators::warnings) {
         let problems = files.entry(file).or_insert_with(|| {
             let path = root.join(file);
-            // NB: read as it was when places were found. A file that has vanished since is shown empty.
+            // NB: the text must be the one in which the places were found. A file that has vanished
+            // since is shown empty.
             let bytes = std::fs::read(&path).unwrap_or_default();
             Problems::new(path.as_str(), String::from_utf8_lossy(&bytes).into_owned())
         });
@@ -167,7 +172,8 @@ pub fn warnings<'a>(
     files.into_values().collect()
 }
 
-/// Whether a source or listed header of a kernel names a namespace that may be the same in every build: a quick look.
+/// Whether a source or listed header of a kernel names a namespace that may be the same in every
+/// build. Quick: it reads the files without their includes.
 pub fn may_warn(kernel: &Kernel) -> bool {
     let sections = kernel.sections.iter().flat_map(|section| &section.src);
     let mut files = kernel.framework.src().iter().chain(sections);
@@ -194,7 +200,7 @@ fn defined(line: &str) -> Option<&str> {
     (rest.starts_with([' ', '\t']) && !name.is_empty()).then_some(name)
 }
 
-/// The macro that the (continued) line of a place defines.
+/// The macro that the line of a place defines; a backslash continues a line.
 fn defined_by_line_of(text: &str, at: usize) -> Option<&str> {
     let mut start = at;
     loop {
@@ -244,10 +250,10 @@ mod tests {
             "// TORCH_LIBRARY(img2gray, ops)\nconst char *x = \"TORCH_LIBRARY(img2gray, ops)\";",
             "TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) {}",
             "TORCH_LIBRARY_IMPL(aten, CUDA, m) {}",
-            // Where there are both, authors look in the build's own.
+            // If there are both, `_ops.py` looks in the build's own namespace.
             "TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) {}\nTORCH_LIBRARY_FRAGMENT(extra, ops) {}",
             "TORCH_LIBRARY(first, ops) {}\nTORCH_LIBRARY(second, ops) {}",
-            // Whatever the macro is given.
+            // The argument of the macro does not matter.
             "#define OPS(name) TORCH_LIBRARY(name, ops)\nOPS(img2gray) {}",
             "TORCH_LIBRARY(CONCAT(img2, gray), ops) {}",
             "TORCH_LIBRARY(\n    img2gray, ops) {}",

@@ -1,5 +1,5 @@
-//! Where includes lie, as compilers look for them, and so what each unit reaches. What build.nix holds of it, `Search`, is
-//! read by nix/kernel/sources.nix.
+//! The files that includes lead to, found as compilers find them, and so the files that each unit
+//! reaches. nix/kernel/sources.nix reads the part that build.nix holds, `Search`.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -15,8 +15,8 @@ use super::{Namespace, ScanError};
 use crate::kernel::{Framework, Kernel};
 use crate::matrix::{Matrix, Table};
 
-/// What stands below the include folders of a torch wheel (2.7 to 2.15) and of tvm-ffi, besides what only their own
-/// headers include; and Python's.
+/// The first folders of include paths of the framework: below the include folders of a torch wheel
+/// (2.7 to 2.15) and of tvm-ffi, without folders that only their own headers include, and Python's.
 const FRAMEWORKS: [&str; 21] = [
     "ATen",
     "Python.h",
@@ -41,7 +41,7 @@ const FRAMEWORKS: [&str; 21] = [
     "xnnpack.h",
 ];
 
-/// Flags that say what to include, or where to look for it, besides what build.toml's `include` says.
+/// Flags that add includes or include folders to the `include` of build.toml.
 const SEARCH_FLAGS: [&str; 11] = [
     "-I",
     "-iquote",
@@ -56,7 +56,7 @@ const SEARCH_FLAGS: [&str; 11] = [
     "@",
 ];
 
-/// The first letters of the macros that tell architectures apart, [`ARCH_LIST`] among them.
+/// The start of the names of the macros that tell architectures apart, [`ARCH_LIST`] among them.
 const ARCH: &str = "__CUDA_ARCH";
 
 /// The macro that lists the architectures of a unit.
@@ -67,44 +67,48 @@ pub const ARCH_LIST: &str = "__CUDA_ARCH_LIST__";
 pub struct Search {
     /// Folders searched for headers, in order.
     pub include: Vec<String>,
-    /// Of each source and header, of the lines that include something (`includes::digest`).
+    /// The digest of the lines that include files (`includes::digest`), by source or header.
     pub digests: BTreeMap<String, String>,
-    /// Which files of the kernel each of these includes directly, sorted; those that include some.
+    /// Files of the kernel that each file includes directly, sorted; files without includes are
+    /// left out.
     pub includes: BTreeMap<String, Vec<String>>,
-    /// Those that hold what no string of Nix can, a byte of zero.
+    /// Files that contain a byte of zero, which no string of Nix can hold.
     pub binary: Vec<String>,
     #[serde(skip)]
     reaches: HashMap<String, Reach>,
 }
 
-/// What a unit reaches, directly or not.
+/// The files that a unit reaches, directly or not, and their common facts.
 #[derive(Clone, Debug)]
 pub struct Reach {
     /// Headers of the kernel, sorted.
     pub headers: Vec<String>,
-    /// Whether a header of the framework or of Python is, or may be, among them, or what its build defines is used.
+    /// Whether a header of the framework or of Python is, or may be, among the files, or a macro of
+    /// its build is used.
     pub framework: bool,
-    /// Whether a header of a library may be among them that looks at all architectures of a unit.
+    /// Whether a header of a library that looks at all architectures of a unit may be among the
+    /// files.
     pub libraries: bool,
-    /// Whether it or a header of the kernel looks at the architecture that it is compiled for.
+    /// Whether the unit or a header of the kernel looks at the architecture that it is compiled
+    /// for.
     pub arch: bool,
-    /// What it and its headers do with the op namespace.
+    /// The greatest use that the unit and its headers make of the op namespace.
     pub namespace: Namespace,
-    /// The namespaces in which it and its headers define operators.
+    /// The namespaces in which the unit and its headers define operators.
     pub operators: Operators,
 }
 
-/// The files of a component, before it is known for which variants.
+/// The files of a component, before its variants are known.
 struct ScannedComponent<'a> {
     name: String,
     include: Vec<Utf8PathBuf>,
     sources: Vec<&'a Utf8Path>,
-    /// One of its flags that takes part in the search.
+    /// The first flag of the component that takes part in the search.
     flag: Option<&'a String>,
 }
 
-/// The folders that a component searches: those of build.toml, and `csrc`. Authors rely on the latter: the reference's
-/// CMake project always searches it.
+/// The folders that a component searches: the folders of build.toml, and `csrc`. Authors rely on
+/// `csrc`: the reference's CMake project always searches it.
 pub fn folders(kernel: &Kernel, include: &[Utf8PathBuf]) -> Vec<Utf8PathBuf> {
     let csrc = Utf8PathBuf::from("csrc");
     let mut include = include.to_vec();
@@ -114,11 +118,11 @@ pub fn folders(kernel: &Kernel, include: &[Utf8PathBuf]) -> Vec<Utf8PathBuf> {
     include
 }
 
-/// The searches of all components that variants of a matrix have. Adds a note of each file whose includes are not to be
-/// read.
+/// The searches of all components that variants of a matrix have. Adds a note of each file whose
+/// includes cannot be read.
 ///
 /// # Errors
-/// Those of the file system, and a header that is a link.
+/// The errors of the file system, and of a header that is a link.
 pub fn searches(
     kernel: &Kernel,
     matrix: &Matrix,
@@ -167,7 +171,7 @@ fn wanted<'a>(kernel: &'a Kernel, matrix: &Matrix) -> Vec<ScannedComponent<'a>> 
     wanted
 }
 
-/// Of components with the same folders.
+/// The search of components with the same folders.
 fn search(
     files: &KernelFiles<'_>,
     components: &[ScannedComponent<'_>],
@@ -243,7 +247,7 @@ fn search(
 }
 
 impl Search {
-    /// What a source of one of its components reaches.
+    /// The files that a source of one of the components reaches.
     pub fn reach(&self, source: &Utf8Path) -> Option<&Reach> {
         self.reaches.get(source.as_str())
     }
@@ -254,27 +258,27 @@ struct KernelFiles<'a> {
     root: &'a Utf8Path,
     headers: Headers,
     namespace: fn(&str) -> Namespace,
-    /// Whether torch may register their operators.
+    /// Whether the files may register operators with torch.
     torch: bool,
     macros: BTreeSet<&'a str>,
     read: RefCell<HashMap<Utf8PathBuf, Rc<FileFacts>>>,
     exist: RefCell<HashMap<Utf8PathBuf, bool>>,
 }
 
-/// What counts of a file.
+/// The facts of a file that the search uses.
 struct FileFacts {
     binary: bool,
     includes: Vec<Include>,
     digest: String,
     namespace: Namespace,
     operators: Operators,
-    /// Names of the macros that it defines.
+    /// Names of the macros that the file defines.
     macros: BTreeSet<String>,
-    /// Whether it has the name of a macro that comes with the framework.
+    /// Whether the file names a macro that comes with the framework.
     framework: bool,
-    /// Whether it has the name of a macro that tells architectures apart.
+    /// Whether the file names a macro that tells architectures apart.
     arch: bool,
-    /// Whether it has the name of the macro that lists the architectures of a unit.
+    /// Whether the file names the macro that lists the architectures of a unit.
     arch_list: bool,
 }
 
@@ -323,7 +327,7 @@ impl<'a> KernelFiles<'a> {
         Ok(text)
     }
 
-    /// The file of the kernel that a name stands for in a folder.
+    /// The file of the kernel that an included name leads to from a folder.
     fn find(&self, dir: &Utf8Path, name: &str) -> Result<Option<Utf8PathBuf>, ScanError> {
         let Some(path) = inside(&dir.join(name)) else {
             return Ok(None);
@@ -333,7 +337,8 @@ impl<'a> KernelFiles<'a> {
         }
         let exists = self.root.join(&path).is_file();
         if exists {
-            // A unit gets copies of its headers: a link would point at nothing, or at the machine.
+            // A unit gets copies of its headers: a link in a copy would lead to no file, or to a
+            // file of this machine.
             let mut parts = path.ancestors().filter(|part| !part.as_str().is_empty());
             if let Some(link) = parts.find(|part| self.root.join(part).is_symlink()) {
                 return Err(ScanError::Link {
@@ -346,7 +351,8 @@ impl<'a> KernelFiles<'a> {
     }
 }
 
-/// A relative path without `.` and `..`; nothing if it leaves the kernel, where a build has nothing.
+/// A relative path without `.` and `..`; `None` if it leaves the kernel, since a build has no files
+/// there.
 fn inside(path: &Utf8Path) -> Option<Utf8PathBuf> {
     let mut inside = Utf8PathBuf::new();
     for component in path.components() {
@@ -360,15 +366,15 @@ fn inside(path: &Utf8Path) -> Option<Utf8PathBuf> {
     Some(inside)
 }
 
-/// What includes what, with some folders to search.
+/// The includes among the files of a kernel, for a list of folders to search.
 struct IncludeGraph<'a> {
     files: &'a KernelFiles<'a>,
     include: &'a [Utf8PathBuf],
     nodes: Vec<IncludeNode>,
     index: HashMap<Utf8PathBuf, usize>,
-    /// Sources that reach more than they say.
+    /// Sources that may reach any visible header.
     opaque: BTreeSet<Utf8PathBuf>,
-    /// What these may reach, once it is known.
+    /// The visible headers; `None` until they are needed.
     visible: Option<BTreeSet<Utf8PathBuf>>,
 }
 
@@ -376,11 +382,11 @@ struct IncludeNode {
     path: Utf8PathBuf,
     text: Rc<FileFacts>,
     includes: Vec<usize>,
-    /// Whether it needs the framework itself.
+    /// Whether the file needs the framework itself.
     framework: bool,
-    /// Whether it includes a library of device code (`is_library`).
+    /// Whether the file includes a library of device code (`is_library`).
     libraries: bool,
-    /// Whether an include of it is not to be read.
+    /// Whether the file has an include that cannot be read.
     computed: bool,
 }
 
@@ -396,7 +402,7 @@ impl<'a> IncludeGraph<'a> {
         }
     }
 
-    /// The source, then every other file that it reaches.
+    /// The indexes of the source, then of every other file that it reaches.
     fn reached(&mut self, source: &Utf8Path) -> Result<Vec<usize>, ScanError> {
         let mut reached = vec![self.node(source)?];
         let mut seen = vec![false; self.nodes.len()];
@@ -413,7 +419,7 @@ impl<'a> IncludeGraph<'a> {
         Ok(reached)
     }
 
-    /// A file, after all that it reaches has become known.
+    /// The index of a file; adds the file and every file that it reaches.
     fn node(&mut self, file: &Utf8Path) -> Result<usize, ScanError> {
         let mut waiting = Vec::new();
         let first = self.known(file, &mut waiting)?;
@@ -450,7 +456,7 @@ impl<'a> IncludeGraph<'a> {
         Ok(new)
     }
 
-    /// Finds what a file includes.
+    /// Finds the files that a file includes.
     fn resolve(&mut self, node: usize) -> Result<Vec<Utf8PathBuf>, ScanError> {
         let IncludeNode { path, text, .. } = &self.nodes[node];
         let mut found = Vec::new();
@@ -490,7 +496,7 @@ impl<'a> IncludeGraph<'a> {
         Ok(found)
     }
 
-    /// Paths of what a file includes directly, sorted.
+    /// Paths of the files that a file includes directly, sorted.
     fn included(&self, node: &IncludeNode) -> Vec<String> {
         let included = node.includes.iter();
         let mut paths: Vec<String> = included
@@ -507,9 +513,10 @@ fn is_framework(name: &str) -> bool {
     FRAMEWORKS.contains(&first) || first.starts_with("dnnl")
 }
 
-/// Whether a header that is not the kernel's may be one that looks at [`ARCH_LIST`], like `cub/cub.cuh`, or reach one. Headers
-/// of C++ and of CUDA itself are in no folder, and none of them does.
-/// NB: nor is what a file includes through a macro. The build notices, and then compiles the unit whole.
+/// Whether a header from outside the kernel may reach one that looks at [`ARCH_LIST`], like
+/// `cub/cub.cuh`. Headers of C++ and of CUDA itself are in no folder, and none of them does.
+/// NB: includes through a macro are not seen here. The build notices them, and then compiles the
+/// unit whole.
 fn is_library(name: &str) -> bool {
     name.contains('/')
 }

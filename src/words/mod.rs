@@ -1,5 +1,5 @@
-//! The words of build.toml that several stages know: backends, libraries, GPU architectures, Python packages. Not what can
-//! be built for them; that is the release table.
+//! The words of build.toml that several stages know: backends, libraries, GPU architectures, Python
+//! packages. The release table says what can be built for them.
 
 pub mod python_depends;
 pub mod rocm_arch;
@@ -9,7 +9,7 @@ pub use self::rocm_arch::RocmArch;
 
 /// One of some fixed words.
 pub trait Word: Copy + 'static {
-    /// What messages call one of them, e.g. "backend".
+    /// The noun for such a word in messages, e.g. "backend".
     const NOUN: &'static str;
     /// Every value, in order.
     const ALL: &'static [Self];
@@ -18,7 +18,8 @@ pub trait Word: Copy + 'static {
     fn word(self) -> &'static str;
 }
 
-/// Declares an enum whose values are words of build.toml. A word's comment is its documentation in the JSON Schema.
+/// Declares an enum whose values are words of build.toml. A word's comment is its documentation in
+/// the JSON Schema.
 macro_rules! words {
     ($(#[$doc:meta])* $type:ident, $noun:literal; $(#[doc = $variant_doc:literal] $variant:ident = $word:literal,)*) => {
         $(#[$doc])*
@@ -74,7 +75,7 @@ macro_rules! words {
 pub(crate) use words;
 
 words! {
-    /// What a kernel runs on.
+    /// The device or processor that a kernel runs on.
     Backend, "backend";
     /// Huawei Ascend, through CANN.
     Cann = "cann",

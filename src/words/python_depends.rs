@@ -53,7 +53,7 @@ const BACKENDS: &[(Backend, &[PythonDependency])] = &[
     (Backend::Xpu, &[package("onednn", "onednn-devel", None)]),
 ];
 
-/// The packages known for every backend (`None`) or for one in addition.
+/// The packages known for every backend (`None`), or the further ones of one backend.
 pub fn known(backend: Option<Backend>) -> &'static [PythonDependency] {
     match backend {
         None => GENERAL,
@@ -64,7 +64,7 @@ pub fn known(backend: Option<Backend>) -> &'static [PythonDependency] {
     }
 }
 
-/// The other place where `name` may be written, if there is one.
+/// The other table in which `name` may be written, if there is one.
 pub fn belongs_to(name: &str) -> Option<Option<Backend>> {
     let places = std::iter::once(None).chain(BACKENDS.iter().map(|(backend, _)| Some(*backend)));
     let mut places = places.filter(|place| known(*place).iter().any(|p| p.name == name));

@@ -1,4 +1,4 @@
-//! AMD GPU architectures such as `gfx90a`. Which toolkit knows which is not said here.
+//! AMD GPU architectures such as `gfx90a`. The release table says which toolkit compiles for which.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,5 +1,6 @@
-//! C++ text, read as far as an edit of registrations needs it: calls of macros, includes, and what `#define` defines. It is not
-//! preprocessed: a call that a conditional leaves out counts as well. Comments and literals are skipped.
+//! C++ text, read as far as an edit of registrations needs it: calls of macros, includes, and the
+//! names that `#define` defines. The text is not preprocessed: a call that a conditional leaves out
+//! counts as well. Comments and literals are skipped.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -7,17 +8,17 @@ use std::ops::Range;
 /// The calls, includes and defines of a text. All places are in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CxxText {
-    /// Calls of macros that were asked for, outside of preprocessor directives.
+    /// Calls of the wanted macros, outside of preprocessor directives.
     pub calls: Vec<MacroCall>,
     pub includes: Vec<IncludeDirective>,
     /// Every identifier outside of preprocessor directives.
     pub words: BTreeSet<String>,
     /// The names that `#define` defines.
     pub defined: BTreeSet<String>,
-    /// Where a `#define` of another macro names one that was asked for: the start of its line.
+    /// The lines on which a `#define` of another macro names a wanted one, by their starts.
     pub wrappers: Vec<usize>,
-    /// Where the first line starts that may stand behind an include: after leading comments, `#pragma once` and the start
-    /// of an include guard.
+    /// The start of the first line that may follow an include: after leading comments, `#pragma
+    /// once` and the start of an include guard.
     pub body: usize,
 }
 
@@ -25,7 +26,7 @@ pub struct CxxText {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MacroCall {
     pub name: Range<usize>,
-    /// Each without the blanks around it.
+    /// Each argument, without the blanks around it.
     pub arguments: Vec<Range<usize>>,
 }
 
@@ -36,12 +37,12 @@ pub struct IncludeDirective {
     pub file: String,
     /// The line, with its end.
     pub line: Range<usize>,
-    /// Whether a conditional that is not the file's include guard is around it.
+    /// Whether the include is inside a conditional that is not the file's include guard.
     pub conditional: bool,
 }
 
 impl CxxText {
-    /// Reads a text, for calls of some macros.
+    /// Reads a text for its calls of some macros.
     pub fn read(text: &str, macros: &[&str]) -> Self {
         let mut reader = CxxReader {
             text,
@@ -56,7 +57,7 @@ impl CxxText {
     }
 }
 
-/// How far the include guard of a file was read: `#ifndef X` and `#define X` before everything else.
+/// The progress in reading an include guard: `#ifndef X` and `#define X` before everything else.
 enum Guard {
     Unknown,
     /// `#ifndef` of this name came first.
@@ -69,10 +70,10 @@ struct CxxReader<'t> {
     text: &'t str,
     at: usize,
     found: CxxText,
-    /// Conditionals around the place.
+    /// The number of conditionals around the current place.
     depth: usize,
     guard: Guard,
-    /// Whether something came that is no comment and no part of the file's head.
+    /// Whether the reader has passed text that is neither a comment nor part of the file's head.
     seen_code: bool,
 }
 
@@ -124,14 +125,14 @@ impl<'t> CxxReader<'t> {
         }
     }
 
-    /// The rest of a number, whose quotes are no characters: `1'000`.
+    /// Skips the rest of a number, in which a quote starts no character: `1'000`.
     fn number(&mut self) {
         let rest = &self.text[self.at..];
         let part = |c: char| c.is_ascii_alphanumeric() || "_.'".contains(c);
         self.at += rest.find(|c| !part(c)).unwrap_or(rest.len());
     }
 
-    /// An identifier, and the call that it may start.
+    /// Reads an identifier, and the call that it may start.
     fn word(&mut self, macros: &[&str]) {
         let start = self.at;
         let word = word_at(self.text, start);
@@ -154,7 +155,7 @@ impl<'t> CxxReader<'t> {
         }
     }
 
-    /// A directive: to the end of its last line, which a backslash continues.
+    /// Reads a directive to the end of its last line; a backslash continues a line.
     fn directive(&mut self, macros: &[&str]) {
         let start = self.text[..self.at].rfind('\n').map_or(0, |at| at + 1);
         let mut body = String::new();
@@ -228,7 +229,7 @@ impl<'t> CxxReader<'t> {
 fn skipped(text: &str, at: usize) -> Option<usize> {
     let rest = &text[at..];
     if rest.starts_with("//") {
-        // A backslash continues it.
+        // A backslash continues the comment.
         let mut end = at;
         loop {
             let Some(length) = text[end..].find('\n') else {
@@ -419,7 +420,7 @@ mod tests {
     fn macros_of_the_authors_that_register_are_found() {
         let found = CxxText::read("int x;\n#define MINE(a) IMPL(a)\n#define B 1\n", &MACROS);
         assert_eq!(found.wrappers, [7]);
-        // A header that the author copied: its macros are the ones that were asked for.
+        // A header that the author copied, which defines the wanted macros.
         let copied = CxxText::read("#define REGISTER(a) IMPL(a)\n", &MACROS);
         assert!(copied.wrappers.is_empty());
         assert_eq!(found.defined.into_iter().collect::<Vec<_>>(), ["B", "MINE"]);

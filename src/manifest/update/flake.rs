@@ -1,6 +1,6 @@
 //! The call in a kernel's flake.nix: `genFlakeOutputs { path = ./.; rev = …; }` of 2025 becomes
-//! `genFlakeOutputs { inherit self; path = ./.; }`. Every other byte stays. Only the syntax is looked at: nothing is
-//! evaluated.
+//! `genFlakeOutputs { inherit self; path = ./.; }`. Every other byte stays. The edit goes by the
+//! syntax; Nix code is not evaluated.
 
 use std::ops::Range;
 
@@ -11,13 +11,14 @@ use rowan::ast::AstNode;
 use super::UpdateError;
 use crate::problem::{Place, Problem, Problems, code};
 
-/// The functions that give the outputs of a kernel's flake, by their names then and now.
+/// The functions that give the outputs of a kernel's flake: the old name, then the new one.
 const FUNCTIONS: [&str; 2] = ["genFlakeOutputs", "genKernelFlakeOutputs"];
 
-/// A byte range and what it becomes.
+/// A byte range, with the text that replaces it.
 type Edit = (Range<usize>, String);
 
-/// The new text of a flake.nix that is shown to the user as `name`; `None` if nothing has to change.
+/// The new text of a flake.nix that is shown to the user as `name`; `None` if nothing has to
+/// change.
 ///
 /// # Errors
 /// `UpdateError::Problems` if the file is not Nix, or if `self` is not at hand where it is needed;
@@ -26,7 +27,7 @@ pub fn update(name: &str, text: &str) -> Result<Option<String>, UpdateError> {
     let mut problems = Problems::new(name, text);
     let parsed = rnix::Root::parse(text);
     if let Some(error) = parsed.errors().first() {
-        // A file without such a call is none of our business, valid or not.
+        // A file without such a call stays as it is, valid or not.
         if FUNCTIONS.iter().any(|function| text.contains(function)) {
             problems.push(syntax_error(text, error));
             return Err(UpdateError::Problems(Box::new(problems)));
@@ -61,7 +62,7 @@ pub fn update(name: &str, text: &str) -> Result<Option<String>, UpdateError> {
     }
 }
 
-/// Whether a call is one of [`FUNCTIONS`], wherever it is found: `builder.lib.f`, `lib.f` or `f`.
+/// Whether a call is one of [`FUNCTIONS`], in any of the forms `builder.lib.f`, `lib.f` and `f`.
 fn is_ours(call: &ast::Apply) -> bool {
     let name = match call.lambda() {
         Some(Expr::Select(select)) => select
@@ -145,7 +146,8 @@ fn edit_call(
     });
 }
 
-/// Where an `inherit` names `rev`, whether it inherits from the scope, and whether it names nothing else.
+/// The range in which an `inherit` names `rev`, whether it inherits from the scope, and whether
+/// `rev` is its only name.
 fn inherited_rev(entry: &Entry) -> Option<(Range<usize>, bool, bool)> {
     let Entry::Inherit(inherit) = entry else {
         return None;
@@ -173,7 +175,7 @@ fn defines(entry: &Entry, name: &str) -> bool {
     }
 }
 
-/// Whether some function or `let` around the call binds `self`.
+/// Whether a function or a `let` around the call binds `self`.
 fn in_scope(call: &ast::Apply) -> bool {
     call.syntax()
         .ancestors()
@@ -213,7 +215,7 @@ fn no_self(call: &ast::Apply) -> Problem {
     .help("add `self` to the arguments of `outputs`: outputs = { self, kernel-builder }: …")
 }
 
-/// rnix names tokens in its messages, so only the place is taken from them.
+/// The messages of rnix name its tokens, so only the place is taken from them.
 fn syntax_error(text: &str, error: &rnix::ParseError) -> Problem {
     use rnix::ParseError as E;
     let span = match error {
@@ -232,7 +234,7 @@ fn syntax_error(text: &str, error: &rnix::ParseError) -> Problem {
         .help("`nix-instantiate --parse flake.nix` says more")
 }
 
-/// A range and the blanks before it. If a comment stands on the same line, it stays, with those blanks.
+/// A range and the blanks before it. A comment on the same line stays, with its blanks.
 fn with_space(range: Range<usize>, text: &str) -> Range<usize> {
     let rest = &text[range.end..];
     let line = rest.split('\n').next().unwrap_or_default();

@@ -1,9 +1,9 @@
-//! Rewrites a build.toml of any older edition as edition 5, and the call in flake.nix that goes with it. Comments, order
-//! and layout stay where keys stay.
+//! Rewrites a build.toml of any older edition as edition 5, and the call in flake.nix that goes
+//! with it. Comments, order and layout stay where keys stay.
 //!
-//! What the new file must say is decided in one place, [`Body::upgrade`]: [`target`] writes that down as TOML, [`moves`]
-//! gives old keys their new names and places so that their comments come along, and [`sync`] makes the rest equal.
-//! The result is read again and compared before anybody sees it.
+//! [`Body::upgrade`] alone decides the content of the new file. [`target`] writes that content as
+//! TOML, [`moves`] gives old keys their new names and places, so that their comments come along,
+//! and [`sync`] makes the rest equal. The result is read again and compared before it is written.
 
 pub mod cxx;
 pub mod flake;
@@ -19,18 +19,18 @@ use toml_edit::DocumentMut;
 use super::{Body, Edition, Manifest};
 use crate::problem::Problems;
 
-/// Why a file is not rewritten. It is left as it is.
+/// The reason why a file is not rewritten. The file stays as it is.
 #[derive(Debug, Error)]
 pub enum UpdateError {
-    /// The file has errors, so what it means is not known.
+    /// The file has errors, so its meaning is not known.
     #[error("{}", .0.summary())]
     Problems(Box<Problems>),
-    /// The rewritten file would say something else than the original.
+    /// The rewritten file would mean something else than the original.
     #[error("the rewritten {name} would not say the same as the original: {why}")]
     Defect {
         /// The file as given by the user.
         name: String,
-        /// What differs.
+        /// The difference.
         why: String,
     },
 }
@@ -40,15 +40,17 @@ pub enum UpdateError {
 pub struct Updated {
     /// The new text.
     pub text: String,
-    /// What had to be assumed or could not be kept, with places in the old text. None of it is an error.
+    /// Assumptions, and values that could not be kept, with places in the old text. No note is an
+    /// error.
     pub notes: Problems,
 }
 
-/// A build.toml in edition 5; `None` if it is of that edition already. `manifest` is what was read from
+/// A build.toml in edition 5; `None` if it is of that edition already. `manifest` was read from
 /// `text`.
 ///
 /// # Errors
-/// `UpdateError::Problems` if the file cannot be read without errors, `UpdateError::Defect` if this program is wrong.
+/// `UpdateError::Problems` if the file cannot be read without errors, `UpdateError::Defect` if this
+/// program is wrong.
 pub fn update(manifest: &Manifest, text: &str) -> Result<Option<Updated>, UpdateError> {
     let problems = &manifest.problems;
     let body = match &manifest.body {

@@ -1,5 +1,5 @@
-//! Keys of older editions that live on under another name or in another table. They are moved as they stand, with their
-//! comments; whether their values are right is left to [`super::sync`].
+//! Keys of older editions that live on under another name or in another table. They are moved as
+//! they stand, with their comments; [`super::sync`] corrects their values.
 
 use toml_edit::{Item, Key, Table, TableLike};
 
@@ -68,7 +68,7 @@ fn languages(sections: &mut dyn TableLike, wanted: &Table) {
             continue;
         }
         let mut copy = section.clone();
-        // What a half does not have stays in the other one, with its comments.
+        // A key that only one half has stays in that half, with its comments.
         keep(&mut copy, rocm);
         if let Item::Table(table) = &mut copy {
             table.decor_mut().set_prefix("\n");

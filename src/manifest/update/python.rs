@@ -1,18 +1,19 @@
-//! Python that calls operators by `torch.ops.<namespace>` -> by the `ops` of the build (`from ._ops import ops`), where it is
-//! certain that this means the same. Not a parser of Python: words, strings and the ends of statements.
+//! Python that calls operators by `torch.ops.<namespace>`, changed to call them by the `ops` of the
+//! build (`from ._ops import ops`), where this certainly means the same. Not a parser of Python: it
+//! knows words, strings and the ends of statements.
 
 use std::ops::Range;
 
-/// The fate of a module.
+/// A module after the edit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UpdatedPython {
-    /// `None` if the text stays as it is.
+    /// The new text; `None` if the text stays as it is.
     pub text: Option<String>,
-    /// Places in bytes that are left to the author, and what to do there.
+    /// Places in bytes that only the author can change, with advice.
     pub left: Vec<(usize, String)>,
 }
 
-/// The edit of a module so many folders below the package, for operators of a namespace.
+/// The edit of a module that is `depth` folders below the package, for operators of a namespace.
 pub fn update(text: &str, namespace: &str, depth: usize) -> UpdatedPython {
     let tokens = tokens(text);
     let is = |at: usize, word: &str| {
@@ -56,7 +57,7 @@ pub fn update(text: &str, namespace: &str, depth: usize) -> UpdatedPython {
         is_from && from == module && names.contains(&"ops") && !names.contains(&"as")
     };
     let import = statements.iter().find(|statement| imports_ops(statement));
-    // Other things that are called `ops`.
+    // Other names `ops` in the module.
     let named = (0..tokens.len()).filter(|at| is(*at, "ops") && (*at == 0 || !is(at - 1, ".")));
     let named: Vec<usize> = named.collect();
     let assigned = named.iter().any(|at| is(at + 1, "="));
@@ -181,7 +182,7 @@ fn text_end(text: &str, at: usize) -> usize {
     text.len()
 }
 
-/// The statements, as places among the tokens, without their ends.
+/// The statements, as ranges of tokens, without their ends.
 fn statements(tokens: &[Token]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut start = 0;

@@ -1,8 +1,8 @@
-//! C++ that registers operators under a namespace of its own -> under the one that each build has of its own
-//! (`TORCH_EXTENSION_NAME`). Edits of texts; nothing is read or written.
+//! C++ that registers operators under a namespace of its own, changed to register them under the
+//! namespace of each build (`TORCH_EXTENSION_NAME`). Edits texts; reads and writes no files.
 //!
-//! Builds of one kernel that register under one name cannot be loaded into one process. In 2025 kernels did: the binding
-//! said `TORCH_LIBRARY(relu, ops)`, and Python `torch.ops.relu`.
+//! Two builds of one kernel that register under one name cannot be loaded into one process. Kernels
+//! of 2025 did so: the binding said `TORCH_LIBRARY(relu, ops)`, and Python `torch.ops.relu`.
 
 use std::ops::Range;
 
@@ -14,16 +14,16 @@ use super::python;
 /// The macro that stands for the namespace of a build.
 const NAME: &str = "TORCH_EXTENSION_NAME";
 
-/// The header with the macros that expand it.
+/// The header with the macros that expand the namespace.
 const HEADER: &str = "registration.h";
 
 const MODULE: &str = "REGISTER_EXTENSION";
 
-/// Macros that register, torch's and those of `registration.h`, and what each becomes.
+/// Macros that register, torch's and those of `registration.h`, each with its replacement.
 const MACROS: [(&str, &str); 10] = [
     ("TORCH_LIBRARY", "TORCH_LIBRARY_EXPAND"),
     ("TORCH_LIBRARY_EXPAND", "TORCH_LIBRARY_EXPAND"),
-    // It expands its argument.
+    // This macro expands its argument.
     ("TORCH_LIBRARY_FRAGMENT", "TORCH_LIBRARY_FRAGMENT"),
     ("TORCH_LIBRARY_IMPL", "TORCH_LIBRARY_IMPL_EXPAND"),
     ("TORCH_LIBRARY_IMPL_EXPAND", "TORCH_LIBRARY_IMPL_EXPAND"),
@@ -46,13 +46,13 @@ const MACROS: [(&str, &str); 10] = [
 /// The macros that make the Python module.
 const MODULES: [&str; 2] = [MODULE, "PYBIND11_MODULE"];
 
-/// Namespaces of torch, to which a kernel may add.
+/// Namespaces of torch, to which any kernel may add.
 const TORCH: [&str; 6] = ["aten", "c10", "prim", "prims", "quantized", "torchvision"];
 
 /// A file of a kernel.
 #[derive(Clone, Debug)]
 pub struct OldSource {
-    /// The text that the user is shown.
+    /// The path that the user is shown.
     pub path: Utf8PathBuf,
     pub text: String,
     pub role: Role,
@@ -61,26 +61,27 @@ pub struct OldSource {
 /// The role of a file in its kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// A file of the binding that is compiled: in every library of the kernel.
+    /// A file of the binding that is compiled, and so is in every library of the kernel.
     Binding,
     /// Another source, or a header.
     Source,
-    /// A module of the Python package, so many folders below it.
+    /// A module of the Python package, with the number of folders between it and the package.
     Python(usize),
 }
 
-/// The fate of a kernel's files.
+/// A kernel's files after the edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renamed {
     /// The namespace that they register under.
     pub namespace: String,
-    /// Files with another text: their places among those given, and the texts.
+    /// Changed files: their index among the given files, and the new texts.
     pub texts: Vec<(usize, String)>,
     /// The places that an author must look at.
     pub left: Vec<Left>,
 }
 
-/// A place that is left as it is: the file's place among those given, a line that counts from 1, and why.
+/// A place that stays as it is: the index of its file among the given ones, a line that counts from
+/// 1, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
     pub file: usize,
@@ -91,7 +92,7 @@ pub struct Left {
 /// The edits of a kernel's files; `None` if they register under no namespace of their own.
 ///
 /// # Errors
-/// The first place that only its author can change; then no file is changed.
+/// The first place that only its author can change; no file is changed then.
 pub fn update(files: &[OldSource]) -> Result<Option<Renamed>, Left> {
     let asked: Vec<&str> = MACROS.iter().map(|(old, _)| *old).chain(MODULES).collect();
     let cxx: Vec<(usize, CxxText)> = files
@@ -120,7 +121,7 @@ pub fn update(files: &[OldSource]) -> Result<Option<Renamed>, Left> {
                 && !macro_name.contains("_IMPL")
                 && namespace != NAME
                 && !TORCH.contains(&namespace);
-            // Its name is taken as it is written, without expansion.
+            // These macros take their name as it is written, without expansion.
             let literal = macro_name.ends_with("TORCH_LIBRARY") && namespace == NAME;
             if declares || literal {
                 declared.push((*file, call, namespace));
@@ -188,8 +189,8 @@ pub fn update(files: &[OldSource]) -> Result<Option<Renamed>, Left> {
     Ok(Some(renamed))
 }
 
-/// The file that gets the Python module: one of the binding, since every library has these; `None` if there is a module
-/// already.
+/// The file that gets the Python module: a file of the binding, since every library has these;
+/// `None` if there is a module already.
 fn module_file(
     files: &[OldSource],
     cxx: &[(usize, CxxText)],
@@ -273,7 +274,7 @@ fn edited(text: &str, found: &CxxText, namespace: &str, module: bool) -> Option<
     (edited != text).then_some(edited)
 }
 
-/// The line of a place, from 1.
+/// The line of a place, counted from 1.
 fn line(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
@@ -443,7 +444,7 @@ mod tests {
         }
     }
 
-    /// Whatever is cut off, and wherever: no text ends the program.
+    /// No part of a text ends the program, wherever it is cut off.
     #[test]
     fn every_part_of_a_text_is_read() {
         let cxx = "#ifndef A // é\n#define A \\\r\n  1\n#include <a.h>\n/* ü */ R\"x(é)x\" 'ä' \"\\\"\" 1'0é\n\

@@ -1,4 +1,5 @@
-//! Makes one TOML table say what another one says, and changes nothing that says so already. Knows nothing of editions.
+//! Makes one TOML table say the same as another, and changes only the parts that differ. Knows no
+//! editions.
 
 use toml_edit::{Array, Decor, InlineTable, Item, Key, Table, TableLike, Value};
 
@@ -9,7 +10,7 @@ pub fn sync(item: &mut Item, want: &Table) {
         return;
     };
     for name in names(have) {
-        // A section without keys says nothing, and its author may have plans for it.
+        // An empty section has no effect, and its author may have plans for it.
         let empty = have
             .get(&name)
             .and_then(Item::as_table_like)
@@ -37,10 +38,10 @@ pub fn sync(item: &mut Item, want: &Table) {
     }
 }
 
-/// Puts the blank before the closing brace behind the last value again, wherever new ones went.
+/// Moves the blank before the closing brace behind the last value, wherever new values went.
 fn space(table: &mut InlineTable) {
     let last = table.len().saturating_sub(1);
-    // A key of ours has no prefix of its own, and is then written with a blank before it.
+    // A key that this program adds has no prefix, and is then written with a blank before it.
     let first = table.iter().next().and_then(|(name, _)| table.key(name));
     let open = first.is_some_and(|key| key.leaf_decor().prefix().is_none());
     let blank = open
@@ -64,7 +65,8 @@ fn sync_item(have: &mut Item, want: &Item) {
     };
     match have {
         Item::Value(have) => sync_value(have, want),
-        // A table (or list of tables) where a value can also be written as one: `[torch.stable-abi]`.
+        // A table (or list of tables) where a value can also be written as one:
+        // `[torch.stable-abi]`.
         other => {
             if other
                 .clone()
@@ -91,7 +93,7 @@ fn sync_value(have: &mut Value, want: &Value) {
     *have.decor_mut() = decor;
 }
 
-/// Replaces single words, or takes out those that are not wanted; `false` if that does not do.
+/// Replaces single words, or removes unwanted ones; `false` if more must change.
 fn sync_array(have: &mut Array, want: &Array) -> bool {
     if have.len() == want.len() {
         for (have, want) in have.iter_mut().zip(want) {
@@ -126,7 +128,7 @@ fn same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// Takes out a key and leaves its comments, above the next key or the one before.
+/// Removes a key and leaves its comments, above the next key or the one before.
 fn remove(table: &mut dyn TableLike, name: &str) {
     let names = names(table);
     let Some(at) = names.iter().position(|other| other == name) else {
@@ -151,7 +153,7 @@ fn remove(table: &mut dyn TableLike, name: &str) {
         && !comments.is_empty()
     {
         let own = text(heir.leaf_decor().prefix()).to_owned();
-        // A blank line above the heir stays above all of it.
+        // A blank line above the heir stays above all the comments.
         let start = own.len() - own.trim_start_matches(['\r', '\n']).len();
         let (blank, own) = own.split_at(start);
         heir.leaf_decor_mut()
@@ -159,7 +161,7 @@ fn remove(table: &mut dyn TableLike, name: &str) {
     }
 }
 
-/// The comment lines above something.
+/// The comment lines above a key or a table.
 fn comments(decor: &Decor) -> String {
     let lines = text(decor.prefix()).lines();
     let lines = lines.filter(|line| line.trim_start().starts_with('#'));
@@ -170,7 +172,8 @@ fn text(raw: Option<&toml_edit::RawString>) -> &str {
     raw.and_then(|raw| raw.as_str()).unwrap_or_default()
 }
 
-/// Inserts an entry below `before`, or as the first one. Tables with headers of their own come where their position says.
+/// Inserts an entry below `before`, or as the first one. Tables with headers of their own stand at
+/// their positions.
 pub fn insert_after(table: &mut dyn TableLike, before: Option<&str>, key: &Key, item: Item) {
     let names = names(table);
     let at = before.and_then(|before| names.iter().position(|name| name == before));
@@ -190,7 +193,7 @@ pub fn names(table: &dyn TableLike) -> Vec<String> {
     table.iter().map(|(name, _)| name.to_owned()).collect()
 }
 
-/// How a table is written: with a header, with dotted keys, or in braces.
+/// The way a table is written: with a header, with dotted keys, or in braces.
 #[derive(Clone, Copy)]
 pub enum Style {
     /// `[name]`, and the position of the last header in it.
@@ -225,7 +228,8 @@ impl Style {
     }
 }
 
-/// The position of the last header in a table: what comes right after it has the same.
+/// The position of the last header in a table. A table that follows directly gets the same
+/// position.
 pub fn last_position(table: &Table) -> Option<isize> {
     let inner = table.iter().filter_map(|(_, item)| item.as_table());
     inner

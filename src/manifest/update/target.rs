@@ -1,5 +1,5 @@
-//! A manifest of edition 5 as plain TOML: what the rewritten file must say. Also the form in which two manifests are
-//! compared, because it holds every value as written and no places.
+//! A manifest of edition 5 as plain TOML: the content of the rewritten file. Two manifests are
+//! compared in this form too, because it holds every value as written and no places.
 
 use toml_edit::{Array, InlineTable, Item, Table, Value};
 
@@ -204,7 +204,7 @@ fn put_table(table: &mut Table, key: &str, content: Table) {
     }
 }
 
-/// The reader takes no number that does not fit.
+/// The reader rejects numbers that do not fit.
 fn integer(number: u64) -> Value {
     Value::from(i64::try_from(number).unwrap_or(i64::MAX))
 }
@@ -213,7 +213,7 @@ fn string(text: Option<&Spanned<String>>) -> Option<Value> {
     Some(Value::from(text?.value.as_str()))
 }
 
-/// As written: "13.0" stays "13.0".
+/// A version as written: "13.0" stays "13.0".
 fn version(version: Option<&Spanned<Version>>) -> Option<Value> {
     Some(Value::from(version?.value.as_str()))
 }

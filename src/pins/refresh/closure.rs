@@ -1,6 +1,6 @@
-//! Resolves the requirements of a wheel among some projects, and their requirements of each other,
-//! to exact versions. It reads metadata; it does not go back to an older version if newer ones turn
-//! out not to fit together.
+//! Resolves the requirements of a wheel among some projects, and the requirements of these
+//! projects, to exact versions. It reads metadata. It does not try older versions if newer ones
+//! turn out not to fit together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,7 +60,7 @@ struct Requirement {
 /// The wheels that are required, by name, without the one that requires them.
 ///
 /// # Errors
-/// `RefreshError::Unresolved` where no wheel fits, `RefreshError::Unanswered`, those of pip.
+/// `RefreshError::Unresolved` where no wheel fits, `RefreshError::Unanswered`, the errors of pip.
 pub fn wheels(
     index: &IndexReader,
     system: &str,
@@ -217,7 +217,7 @@ fn applying(
     chosen: &BTreeMap<String, ChosenWheel>,
     metadata: &BTreeMap<String, Vec<String>>,
 ) -> Result<Vec<Requirement>, RefreshError> {
-    // cp311: 3.11
+    // The tag cp311 stands for version 3.11.
     let digits = python.trim_start_matches(|c: char| !c.is_ascii_digit());
     let (major, minor) = digits.split_at(digits.len().min(1));
     let version = format!("{major}.{minor}");

@@ -74,7 +74,8 @@ pub enum RefreshError {
 }
 
 impl RefreshError {
-    /// 1: files of the repository or of an index are wrong; 2: usage; 3: the environment.
+    /// Exit code: 1 if files of the repository or of an index are wrong, 2 for usage, 3 if the
+    /// environment is wrong.
     pub fn exit_code(&self) -> u8 {
         match self {
             RefreshError::Repository { .. } | RefreshError::UnknownFamily { .. } => 2,

@@ -76,7 +76,7 @@ impl IndexReader {
     /// The size of one file in bytes.
     ///
     /// # Errors
-    /// The server's.
+    /// The failure of the server.
     pub fn size(&self, url: &str) -> Result<u64, HttpFailure> {
         self.indexes.client.size(url)
     }
@@ -151,7 +151,7 @@ fn compile(patterns: &[&str]) -> Result<NamePatterns, IndexError> {
         .map_err(|error| IndexError::Pattern(error.to_string()))
 }
 
-/// Answers to some questions, several at a time.
+/// Asks some questions, several at a time, and returns the answers.
 pub fn each<T: Send>(
     questions: &BTreeSet<String>,
     ask: impl Fn(&str) -> T + Sync,

@@ -20,14 +20,14 @@ use super::{RefreshError, metadata};
 pub struct FamilyTarget {
     pub system: String,
     pub family: String,
-    /// The path of its file in the repository.
+    /// The path of the family's file in the repository.
     pub path: Utf8PathBuf,
     pub recipe: FamilyRecipe,
-    /// Its file as it is: the text and the family; `None` for a new family.
+    /// The family's file as it is: the text and the family; `None` for a new family.
     pub old: Option<(String, Family)>,
 }
 
-/// The archives of all wants, by system.
+/// The archives that were found for all wants, by system.
 pub type FoundArchives = BTreeMap<(String, WantedArchive), Archive>;
 
 /// The index and the families.toml that a lookup reads, and the archives that are known without
@@ -103,7 +103,7 @@ impl ArchiveLookup<'_> {
 
         let mut chosen = Vec::new();
         for (system, want) in wheels {
-            // A toolkit that was not found is reported already.
+            // A toolkit that was not found has been reported already.
             if matches!(&want.version, WantedVersion::Toolkit(release) if !pins.contains_key(release.as_str()))
             {
                 continue;

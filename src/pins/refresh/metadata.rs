@@ -10,6 +10,7 @@ use super::super::error::IndexError;
 use super::wheel::normalized;
 use crate::matrix::CxxAbi;
 use crate::pins::requirement::read_requirement;
+use crate::version::Version;
 
 /// Members of a torch wheel that `TorchWheel` is read from, as patterns.
 pub const TORCH_MEMBERS: [&str; 4] = [
@@ -103,11 +104,8 @@ pub fn requirements(metadata: &str) -> BTreeMap<String, String> {
 fn cuda(version: &str) -> Option<String> {
     let line = version.lines().find(|line| line.starts_with("cuda"))?;
     let (_, value) = line.split_once('=')?;
-    let value = value.trim().trim_matches(['\'', '"']);
-    let mut numbers = value.split('.');
-    let (major, minor) = (numbers.next()?, numbers.next()?);
-    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    (number(major) && number(minor)).then(|| format!("{major}.{minor}"))
+    let version: Version = value.trim().trim_matches(['\'', '"']).parse().ok()?;
+    Some(version.minor_release().to_string())
 }
 
 /// The C++ ABI that TorchConfig.cmake asks of extensions; releases with one ABI do not say.

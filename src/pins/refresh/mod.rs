@@ -209,7 +209,7 @@ fn targets(
     request: &RefreshRequest,
     added: &BTreeSet<String>,
 ) -> Result<Vec<FamilyTarget>, RefreshError> {
-    // The CUDA toolkits of vendors' rows come from the indexes.
+    // The CUDA toolkits in rows of the vendor profile come from the indexes, too.
     let of_rows = table.rows.iter().flat_map(|row| {
         let families = row.families().into_iter();
         let families = families
@@ -300,7 +300,7 @@ fn refuse_suspects(updates: &[FileUpdate], accept: &[String]) -> Result<(), Refr
 
 /// A family as its file holds it.
 fn file_text(family: &Family) -> String {
-    // A value of these types can always be written as JSON.
+    // Values of these types can always be written as JSON.
     let text = serde_json::to_string_pretty(family).unwrap_or_default();
     format!("{text}\n")
 }

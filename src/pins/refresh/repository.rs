@@ -19,7 +19,7 @@ impl Repository {
     /// The checkout that a folder is in.
     ///
     /// # Errors
-    /// `RefreshError::Repository` when it is in none.
+    /// `RefreshError::Repository` if the folder is in no checkout.
     pub fn find(from: &Utf8Path) -> Result<Self, RefreshError> {
         let full = from.canonicalize_utf8().unwrap_or_else(|_| from.to_owned());
         let is_root = |dir: &&Utf8Path| {
@@ -37,7 +37,7 @@ impl Repository {
     /// A file's text; `None` if the file does not exist.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The errors of the file system.
     pub fn text(&self, path: impl AsRef<Utf8Path>) -> Result<Option<String>, RefreshError> {
         let path = self.root.join(path);
         match std::fs::read_to_string(&path) {
@@ -80,7 +80,7 @@ impl Repository {
     /// The release table.
     ///
     /// # Errors
-    /// Those of its file.
+    /// The errors of its file.
     pub fn table(&self) -> Result<Table, RefreshError> {
         let text = self.required(rows::PATH)?;
         toml::from_str(&text).map_err(|error| RefreshError::spec(rows::PATH, error))
@@ -89,7 +89,7 @@ impl Repository {
     /// The content of families.toml.
     ///
     /// # Errors
-    /// Those of its file.
+    /// The errors of its file.
     pub fn spec(&self) -> Result<FamilySpec, RefreshError> {
         FamilySpec::parse(&self.required(spec::PATH)?)
     }
@@ -97,7 +97,7 @@ impl Repository {
     /// Writes a file, whole or not at all.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The errors of the file system.
     pub fn write(&self, update: &FileUpdate) -> Result<(), RefreshError> {
         let path = self.root.join(&update.path);
         let write = || {
@@ -117,7 +117,7 @@ impl Repository {
             .ok_or_else(|| RefreshError::spec(path, "no such file"))
     }
 
-    /// The pins of a family, if it has any yet.
+    /// The pins of a family; `None` if it has none yet.
     pub(super) fn family(&self, path: &Utf8Path) -> Result<Option<(String, Family)>, RefreshError> {
         let Some(text) = self.text(path)? else {
             return Ok(None);

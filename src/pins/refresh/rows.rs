@@ -23,8 +23,8 @@ pub struct TorchRelease {
 }
 
 impl TorchRelease {
-    /// The CUDA toolkits that its wheels were built with, and the release of cuda-toolkit that each
-    /// runs with.
+    /// The CUDA toolkits that its wheels were built with, each with the release of cuda-toolkit
+    /// that the wheels run with.
     pub fn toolkits(&self) -> BTreeMap<&str, Option<&str>> {
         self.torches()
             .filter_map(|torch| Some((torch.cuda.as_deref()?, torch.toolkit.as_deref())))
@@ -154,7 +154,7 @@ impl RegistryRow {
 ///
 /// # Errors
 /// `RefreshError::Spec` for a text that is no such table, `RefreshError::Torch` for rows or facts
-/// that say otherwise than the wheels.
+/// that contradict the wheels.
 pub fn add(text: &str, release: &TorchRelease) -> Result<String, RefreshError> {
     let mut document: DocumentMut = text
         .parse()
@@ -227,8 +227,12 @@ fn add_row(rows: &mut Array, row: &RegistryRow) -> Result<(), RefreshError> {
 
 fn add_facts(document: &mut DocumentMut, release: &TorchRelease) -> Result<(), RefreshError> {
     let (cxx, defines, cuda_defines) = release.facts()?;
-    let key: Vec<&str> = release.version.split('.').take(2).collect();
-    let key = key.join(".");
+    let version = Version::from_str(&release.version).map_err(|error| RefreshError::Torch {
+        release: release.version.clone(),
+        why: error.to_string(),
+        help: "name a release in full, for example 2.11.0".to_owned(),
+    })?;
+    let key = version.minor_release().to_string();
     let torch = document.get_mut("torch").and_then(Item::as_table_mut);
     let torch = torch.ok_or_else(|| RefreshError::spec(PATH, "no table is called torch"))?;
     let list = |names: &BTreeSet<String>| names.iter().map(String::as_str).collect::<Array>();
@@ -407,7 +411,7 @@ GLIBC = "2.28"
         let text = add(TABLE, &older).expect("the table");
         let row = "{ torch = \"2.6.0\", cxx-abi = \"cxx98\", backend = \"cpu\", system = \"x86_64-linux\"";
         assert!(text.contains(row), "{text}");
-        // The other ABI's may be beside them.
+        // The variant with the other ABI may be beside them.
         let other = text.replace("cxx-abi = \"cxx98\", ", "");
         assert_eq!(
             add(&other, &older).expect("the table").matches(row).count(),

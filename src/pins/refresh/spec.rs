@@ -129,7 +129,7 @@ pub struct RequiredWheels {
 }
 
 impl FamilyRecipe {
-    /// Every archive, also the sources of trees.
+    /// Every archive, including the sources of trees.
     pub fn wants(&self) -> impl Iterator<Item = &WantedArchive> {
         let sources = self.trees.iter().flat_map(|tree| &tree.sources);
         self.archives.iter().chain(sources.map(|(want, _)| want))
@@ -302,7 +302,7 @@ impl ReleaseSpec {
 }
 
 impl WholeTorch {
-    /// The recipe of one of its families; `None` for another name.
+    /// The recipe of a family of this group; `None` for another name.
     fn recipe(&self, family: &str) -> Option<FamilyRecipe> {
         let (release, part) = family.strip_prefix("torch-")?.rsplit_once('-')?;
         let chosen = self.releases.get(release)?;

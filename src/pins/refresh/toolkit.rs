@@ -1,5 +1,5 @@
-//! The release of the project cuda-toolkit that a torch runs with. Its wheels name it from 2.11 on;
-//! older ones name the CUDA runtime, which tells the release.
+//! The release of the project cuda-toolkit that a torch runs with. Wheels of torch name it from
+//! 2.11 on; older wheels name the CUDA runtime, which determines the release.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ use super::{RefreshError, lookup, metadata, wheel};
 /// runtime; `None` if no index has one.
 ///
 /// # Errors
-/// `RefreshError::Unanswered` with what could not be read.
+/// `RefreshError::Unanswered` with the pages that could not be read.
 pub fn with_runtime(
     index: &IndexReader,
     cuda: &str,

@@ -1,4 +1,4 @@
-//! Reads trees that are not pinned yet for their hash and sizes, and throws them away.
+//! Builds trees that are not pinned yet to get their hash and sizes, then removes them.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub struct BuiltTree {
 /// it is.
 ///
 /// # Errors
-/// Those of downloads, of archives and of Nix.
+/// The errors of downloads, of archives and of Nix.
 pub fn trees(
     nix: &Nix,
     index: &IndexReader,
@@ -77,11 +77,10 @@ fn key(target: &FamilyTarget, tree: &Tree) -> String {
     format!("{} {}", target.system, tree.name)
 }
 
-/// Builds trees, several at a time, and throws them away. Returns each by its key, with its own
-/// error.
+/// Builds trees, several at a time, and removes them. Returns the result of each tree by its key.
 ///
 /// # Errors
-/// Those of the cache.
+/// The errors of the cache.
 pub fn build(
     nix: &Nix,
     trees: &BTreeMap<String, Tree>,
@@ -122,7 +121,7 @@ fn one(nix: &Nix, run: &FetchRun, tree: &Tree, dir: &Utf8Path) -> Result<BuiltTr
     })
 }
 
-/// The bytes that a tree's members take on the network.
+/// The bytes to download for the members of a tree.
 fn download(index: &IndexReader, tree: &Tree) -> Result<u64, IndexError> {
     let sizes = tree.sources.iter().map(|TreeSource { archive, take }| {
         // Only zip files can be read in parts.

@@ -102,7 +102,7 @@ impl<'a> WheelName<'a> {
     fn parse(file: &'a str) -> Option<Self> {
         let mut parts = file.strip_suffix(".whl")?.split('-');
         let (_, version) = (parts.next()?, parts.next()?);
-        // A build number may stand in between.
+        // A build number may stand between version and tags.
         let mut tags = parts.rev();
         let (platform, _, python) = (tags.next()?, tags.next()?, tags.next()?);
         Some(Self {
