@@ -1,4 +1,4 @@
-//! Errors of the engine. Commands have more of their own (commands/mod.rs).
+//! Errors of the engine. commands/mod.rs has further errors of commands.
 
 use camino::Utf8PathBuf;
 use miette::Diagnostic;
@@ -12,7 +12,7 @@ use crate::pins::PinError;
 use crate::pins::packages::PackagesError;
 use crate::scan::ScanError;
 
-/// Why variants could not be prepared, fetched or built.
+/// The reason why variants could not be prepared, fetched or built.
 #[derive(Debug, Diagnostic, Error)]
 pub enum EngineError {
     #[error(transparent)]
@@ -46,7 +46,8 @@ pub enum EngineError {
     NoVariants {
         why: String,
         help: &'static str,
-        /// Whether build.toml asks for too little: the user's files are wrong.
+        /// Whether the bounds in build.toml exclude every variant, so that the user's file is
+        /// wrong.
         is_limited: bool,
     },
 
@@ -108,7 +109,7 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// 1: the user's files are wrong; 2: usage; 3: the environment.
+    /// The exit code: 1 if the user's files are wrong, 2 for wrong usage, 3 for the environment.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Load(error) => error.exit_code(),

@@ -1,5 +1,6 @@
-//! Nix's evaluation of some variants: which derivations they are, and what these need. It is kept in the user's cache
-//! (saved.rs) and asked for again only if something that it reads has changed.
+//! Nix's evaluation of some variants: their derivations, and all that these need. saved.rs keeps it
+//! in the user's cache. Nix evaluates again only if a file or setting that the evaluation reads has
+//! changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,9 +21,9 @@ use crate::steps::derivations::{DerivationGraph, DerivationNode};
 /// The derivations of some variants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evaluation {
-    /// The derivations of each variant, in the order in which they were asked for.
+    /// The derivations of each variant, in the order in which the variants were asked for.
     pub wanted: Vec<WantedVariant>,
-    /// These derivations and all that they need.
+    /// The derivations of the variants, and all that they need.
     pub derivations: DerivationGraph,
 }
 
@@ -33,19 +34,19 @@ impl Evaluation {
         wanted.map(|own| own.derivation.clone()).collect()
     }
 
-    /// Packages and libraries: every other derivation is needed by one of them.
+    /// The derivations of packages and libraries. Every other derivation is needed by one of them.
     fn roots(&self) -> Vec<String> {
         let libraries = self.wanted.iter().filter_map(|own| own.library.clone());
         self.packages().into_iter().chain(libraries).collect()
     }
 
-    /// The derivations that building some of them would build, in no certain order. What a binary cache has is not among
-    /// them.
+    /// The derivations that building some of them would build, in no certain order. Derivations
+    /// whose output a binary cache has are not among them.
     ///
     /// # Errors
     /// `EngineError::Nix`
     pub fn to_build(&self, nix: &Nix, wanted: &[String]) -> Result<Vec<String>, EngineError> {
-        // NB: only Nix knows what binary caches have, and what lies in a store on another machine.
+        // NB: only Nix knows the content of binary caches, and of a store on another machine.
         let Some(store) = nix.store_folder().filter(|_| nix.asks_no_cache()) else {
             return match self.is_in_store(nix, wanted)? {
                 true => Ok(Vec::new()),
@@ -76,8 +77,9 @@ impl Evaluation {
         Ok(self.unbuilt(nix, None, derivations)?.is_empty())
     }
 
-    /// The derivations of a list whose outputs the store lacks. Where the folder of the store is given, an output that does
-    /// not lie in it needs no question to Nix; one that does may be left over from a build that was killed.
+    /// The derivations of a list whose outputs the store lacks. If the folder of the store is
+    /// given, Nix is asked only for outputs that lie in it. An output that lies in it may be
+    /// invalid: a rest of a killed build.
     fn unbuilt(
         &self,
         nix: &Nix,
@@ -104,8 +106,8 @@ impl Evaluation {
     }
 }
 
-/// Evaluates some variants, or finds that nothing has changed since they were evaluated last. Nothing is built, and the
-/// kernel's folder stays as it is.
+/// Evaluates some variants, or reads the saved evaluation if nothing that it depends on has
+/// changed. Builds nothing, and leaves the kernel's folder as it is.
 ///
 /// # Errors
 /// `EngineError`, of Nix or of the file system.
@@ -118,7 +120,8 @@ pub fn evaluate(
     let saved = SavedEvaluations::open(&cache::dir());
     if let Some(evaluation) = saved.read(&key)
         && evaluation.wanted.len() == variants.len()
-        // A valid path has everything that it refers to, so the roots answer for the whole graph.
+        // NB: a valid path has everything that it refers to, so checking the roots checks the whole
+        // graph.
         && nix.invalid_paths(&evaluation.roots())?.is_empty()
     {
         return Ok(evaluation);
@@ -132,7 +135,7 @@ pub fn evaluate(
             .map(|(path, derivation)| (path, DerivationNode::from(derivation)))
             .collect(),
     };
-    // Only the speed of the next run depends on it.
+    // NB: only the speed of the next run depends on the saved evaluation.
     if let Err(error) = saved.write(&key, &evaluation) {
         anstream::eprintln!("note: what Nix evaluated is not kept: {error}");
     }
@@ -165,8 +168,9 @@ fn ask_nix(
         .map_err(|error| failed_to("read what Nix says of the variants")(error.into()))
 }
 
-/// The key of an evaluation: a hash of everything that it reads. NB: whatever nix/kernel/ newly reads of the kernel's folder
-/// must be part of it; tests/evaluation.rs changes each file of kernels and compares.
+/// The key of an evaluation: a hash of everything that it reads. NB: every file of the kernel's
+/// folder that nix/kernel/ newly reads must become part of the key; tests/evaluation.rs changes
+/// each file of kernels and compares.
 fn key(
     nix: &Nix,
     prepared: &Prepared,
@@ -175,7 +179,7 @@ fn key(
     let root = prepared.root()?;
     let mut key = EvaluationKey::default();
     if let Ok(program) = std::env::current_exe() {
-        // The form in which graphs are kept is the program's own.
+        // The program decides the form in which graphs are saved.
         key.add(crate::file::identity(&program));
     }
     key.add(&library::digest().map_err(failed_to("read the Nix library"))?);
@@ -185,7 +189,7 @@ fn key(
     for variant in variants {
         key.add(&variant.name);
     }
-    // Which files and folders there are follows from it: it names them, or has a digest of their names.
+    // build.nix names the kernel's files and folders, or has a digest of their names.
     key.add(prepared.build_nix()?);
     let hashes = hashes_of_files(prepared, &root).map_err(failed_to("read the kernel's files"))?;
     for (path, hash) in hashes {
@@ -195,7 +199,8 @@ fn key(
     Ok(key)
 }
 
-/// Hashes of the kernel's files that the evaluation reads, by path. A file that is gone has none.
+/// Hashes of the kernel's files that the evaluation reads, by path. The hash of a missing file is
+/// empty.
 fn hashes_of_files(
     prepared: &Prepared,
     root: &Utf8Path,

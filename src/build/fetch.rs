@@ -1,4 +1,4 @@
-//! Pins of variants: which ones they need, and how those come into the store.
+//! The pins that variants need, and fetching them into the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,20 +20,20 @@ use crate::pins::{Archive, cache, crates, runtime};
 use crate::steps::Steps;
 use crate::terminal::count;
 
-/// The use of variants, which decides what they need.
+/// The use of variants, which decides which pins they need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     Build,
-    /// Load and test what was built, without a GPU.
+    /// Loading and testing built variants, without a GPU.
     Check,
-    /// Work on it in a shell.
+    /// Working on a variant in a shell.
     Shell,
 }
 
-/// Brings what the program itself is built from (nix/tool) into the store: compilers and crates. Returns the number of new
-/// files.
+/// Fetches the files that the program itself is built from (nix/tool) into the store: compilers and
+/// crates. Returns the number of new files.
 pub fn fetch_tool(nix: &Nix, options: &FetchOptions) -> Result<usize, EngineError> {
-    /// nix/tool/toolchain.json
+    /// The content of nix/tool/toolchain.json.
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
     struct ToolFamilies {
@@ -61,17 +61,17 @@ pub fn fetch_tool(nix: &Nix, options: &FetchOptions) -> Result<usize, EngineErro
     Ok(wanted.len() + crates)
 }
 
-/// The folder of the Nix library in the cache, unpacked if it was not.
+/// The folder of the Nix library in the cache. Unpacks the library if it is not there.
 pub fn unpack_library() -> Result<Utf8PathBuf, EngineError> {
     library::unpack(&cache::dir()).map_err(failed_to("unpack the Nix library into the cache"))
 }
 
-/// The Python packages that the kernel in a folder pins itself; none if it has no file of them.
+/// The Python packages that the kernel in a folder pins itself; empty if it has no file of them.
 pub fn kernel_packages(root: &Utf8Path) -> Result<PythonPackages, EngineError> {
     Ok(PythonPackages::read(root)?.unwrap_or_default())
 }
 
-/// The pins of some variants, each once; `packages` are the kernel's own.
+/// The pins of some variants, each once. `packages` are the Python packages that the kernel pins.
 pub fn pins_of_variants(
     nix: &Nix,
     variants: &[&Variant],
@@ -83,7 +83,7 @@ pub fn pins_of_variants(
     let mut by_system: BTreeMap<&str, (BTreeSet<String>, BTreeMap<String, Archive>)> =
         BTreeMap::new();
     for variant in variants {
-        // Python alone is packaged here, by the seed.
+        // NB: a variant of Python alone is packaged on this system, with the seed.
         let row = variant.row();
         let system = row.map_or(&*here, |row| &*row.system);
         let (of_system, archives) = by_system.entry(system).or_default();
@@ -103,7 +103,7 @@ pub fn pins_of_variants(
             archives.extend(own.map(|archive| (archive.sha256.clone(), archive)));
         }
     }
-    // Systems may share files.
+    // Several systems may use the same file.
     let mut pins = BTreeMap::new();
     for (system, (families, archives)) in by_system {
         let families: Vec<String> = families.into_iter().collect();
@@ -136,7 +136,8 @@ pub fn absent_pins(
     Ok(absent)
 }
 
-/// The sizes of a download and of its files in the store, in words, as far as vendors say how large their files are.
+/// The sizes of a download and of its files in the store, in words. Vendors do not give the size of
+/// every file.
 pub fn sizes_in_words(wanted: &[PlacedPin], options: &FetchOptions) -> String {
     let sized = |placed: &&PlacedPin| placed.pin.download_size().is_some();
     let unknown = wanted.len() - wanted.iter().filter(sized).count();
@@ -152,7 +153,8 @@ pub fn sizes_in_words(wanted: &[PlacedPin], options: &FetchOptions) -> String {
     }
 }
 
-/// Fetches pins, after saying how much and checking that there is room. Returns the number of downloaded bytes.
+/// Fetches pins, after printing their sizes and checking that there is space. Returns the number of
+/// downloaded bytes.
 pub fn bring_pins(
     nix: &Nix,
     wanted: &[PlacedPin],
@@ -174,8 +176,8 @@ pub fn bring_pins(
         .map_err(EngineError::Pins)
 }
 
-/// Fetches the pins that derivations to be built need. `pins` gives all pins of their variants. Returns whether a file was
-/// fetched.
+/// Fetches the pins that derivations to be built need. `pins` returns all pins of their variants.
+/// Returns whether a file was fetched.
 ///
 /// # Errors
 /// `EngineError`, of pins or of Nix.

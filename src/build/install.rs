@@ -1,4 +1,4 @@
-//! Built variants in the user's folder: from the store to build/<variant>.
+//! Copies built variants from the store to build/<variant> in the kernel's folder.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,7 +10,7 @@ use camino::Utf8Path;
 use walkdir::{DirEntry, WalkDir};
 
 use super::error::{EngineError, failed_to};
-use super::survey::Graph;
+use super::survey::StepGraph;
 use crate::file::UNFINISHED;
 use crate::matrix::Variant;
 use crate::nix::{Built, Nix};
@@ -20,33 +20,33 @@ use crate::nix::{Built, Nix};
 pub struct InstalledVariant<'a> {
     pub name: &'a str,
     pub origin: Origin,
-    /// The time that its steps took now, one after the other.
+    /// The seconds that its steps took in this build, one after the other.
     pub seconds: f64,
-    /// The size of its folder.
+    /// Bytes of the files in its folder.
     pub bytes: u64,
 }
 
-/// Where a variant came from.
+/// The origin of a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A step of it was built now.
+    /// A step of it was built in this build.
     Built,
     /// The store had it.
     Cached,
     /// A binary cache had it.
     Copied,
-    /// It was not built: there is no folder.
+    /// It was not built, and has no folder.
     Failed,
 }
 
-/// Copies the variants that were built to their places below `output`.
+/// Copies the built variants to their places below `output`.
 ///
 /// # Errors
 /// `EngineError`, of Nix or of the file system; a failed variant is part of the result.
 pub fn install<'a>(
     nix: &Nix,
     variants: &[&'a Variant],
-    graph: &Graph<'_>,
+    graph: &StepGraph<'_>,
     built: &Built,
     output: &Utf8Path,
 ) -> Result<Vec<InstalledVariant<'a>>, EngineError> {
@@ -90,7 +90,8 @@ pub fn install<'a>(
     Ok(installed)
 }
 
-/// Copies a built variant from the store to its place, unless it lies there already. Returns its size in bytes.
+/// Copies a built variant from the store to its place, unless it lies there already. Returns its
+/// size in bytes.
 fn copy_out(
     nix: &Nix,
     variant: &Variant,
@@ -105,7 +106,8 @@ fn copy_out(
     {
         return Ok(size_of_files(&target));
     }
-    // Beside its place, then renamed: a killed run leaves the old build or the new one.
+    // NB: the copy is made beside its place, then renamed, so that a killed run leaves either the
+    // old build or the new one.
     let staging = tempfile::Builder::new()
         .prefix(UNFINISHED)
         .tempdir_in(output)
@@ -134,8 +136,9 @@ fn size_of_files(folder: &Utf8Path) -> u64 {
         .sum()
 }
 
-/// Whether a copy has the files of a folder of the store, with the same bytes, and no others. Comparing is faster than
-/// copying: a build that changes no variant writes none. A file that cannot be read is a difference.
+/// Whether a copy has exactly the files of a folder of the store, with the same bytes. A file that
+/// cannot be read is a difference. Comparing is faster than copying: a build that changes no
+/// variant writes no file.
 fn is_same_tree(original: &Utf8Path, copy: &Utf8Path) -> bool {
     let walk = |folder: &Utf8Path| WalkDir::new(folder).min_depth(1).sort_by_file_name();
     let mut originals = walk(original).into_iter();
@@ -170,12 +173,12 @@ fn is_same_entry(original: &DirEntry, copy: &DirEntry) -> std::io::Result<bool> 
     if first.is_dir() {
         return Ok(true);
     }
-    // NB: a copy that its owner could not write would not be one that this program made.
+    // NB: a copy that this program made can be written by its owner.
     let is_writable = second.permissions().mode() & 0o200 != 0;
     Ok(first.len() == second.len() && is_writable && has_same_bytes(original.path(), copy.path())?)
 }
 
-/// Whether two files of one size have the same bytes.
+/// Whether two files of the same size have the same bytes.
 fn has_same_bytes(first: &Path, second: &Path) -> std::io::Result<bool> {
     const PIECE: usize = 1 << 16;
     let (mut first, mut second) = (File::open(first)?, File::open(second)?);
@@ -192,7 +195,8 @@ fn has_same_bytes(first: &Path, second: &Path) -> std::io::Result<bool> {
     }
 }
 
-/// Checks that whatever lies at the places of some variants was made by a build: only that may be replaced.
+/// Checks that the folders at the places of some variants were made by builds, so that they may be
+/// replaced.
 ///
 /// # Errors
 /// `EngineError::Foreign`, which names the folder.
@@ -206,7 +210,8 @@ pub fn check_replaceable(output: &Utf8Path, variants: &[&Variant]) -> Result<(),
     Ok(())
 }
 
-/// Lets the owner write: files of the store are read-only, a user's own are not.
+/// Lets the owner write to all files of a folder. Files of the store are read-only; a user's own
+/// files should not be.
 fn make_writable(dir: &Utf8Path) -> std::io::Result<()> {
     for entry in WalkDir::new(dir) {
         let entry = entry?;

@@ -1,7 +1,13 @@
-//! The engine: what commands that plan, fetch, build or enter a shell share. From a path to variants and their plan
-//! (prepare.rs), Nix's derivations of them
-//! (evaluation.rs, survey.rs), the archives that they need (fetch.rs), their builds (realise.rs)
-//! and the copies of these in the user's folder (install.rs). It reads no arguments and prints no results.
+//! The engine, which all commands that plan, fetch, build or enter a shell share. It reads no
+//! arguments and prints no results. Its stages:
+//!
+//! - prepare.rs: from a path to the variants of a kernel and their plan
+//! - evaluation.rs, saved.rs: Nix's derivations of variants
+//! - survey.rs: the steps among them, and the reasons for building each
+//! - fetch.rs: the archives that they need
+//! - realise.rs: their builds
+//! - install.rs: the copies of built variants in the kernel's folder
+//! - shell.rs, reproduce.rs: shells of variants, and second builds
 
 mod error;
 mod evaluation;
@@ -21,4 +27,4 @@ pub use self::prepare::{Prepared, mention_warnings, prepare, system};
 pub use self::realise::{build_variants, limits, report_failures, row_without_builder};
 pub use self::reproduce::{Reproduction, reproduce};
 pub use self::shell::{ShellKind, open_shell};
-pub use self::survey::{Graph, remember, survey};
+pub use self::survey::{StepGraph, record_build, survey};

@@ -1,4 +1,5 @@
-//! The first half of most commands: from a path to the plan of the wanted variants, and build.nix from it.
+//! The first half of most commands: from a path to the plan of a kernel, to the wanted variants and
+//! to build.nix.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -22,7 +23,7 @@ pub struct Prepared {
     build_nix: OnceCell<String>,
 }
 
-/// Reads, checks and plans a kernel; notes go to standard error, and that there are warnings.
+/// Reads, checks and plans a kernel. Prints notes, and a line about warnings, to standard error.
 pub fn prepare(path: &Utf8Path) -> Result<Prepared, EngineError> {
     let loaded = Kernel::load(path, &table().toolkits)?;
     mention_warnings(path, &loaded);
@@ -56,7 +57,8 @@ pub fn prepare(path: &Utf8Path) -> Result<Prepared, EngineError> {
     })
 }
 
-/// One line for what `check-config` shows in full: which edition the file was read as, and how many warnings there are.
+/// Prints one line about the warnings that `check-config` shows in full: the edition that the file
+/// was read as, and the number of warnings.
 pub fn mention_warnings(path: &Utf8Path, loaded: &Loaded) {
     let warnings = &loaded.warnings;
     if warnings.is_empty() {
@@ -70,7 +72,7 @@ pub fn mention_warnings(path: &Utf8Path, loaded: &Loaded) {
     let mut line = warnings.name().to_owned();
     if loaded.edition != Edition::V5 {
         line += &format!(": {}, read as edition 5", loaded.edition);
-        // One warning says that the edition is old, which the line says already.
+        // The line itself says that the edition is old, so that warning does not count.
         number -= 1;
     }
     let (mark, them) = match (loaded.edition, number) {
@@ -90,11 +92,12 @@ pub fn mention_warnings(path: &Utf8Path, loaded: &Loaded) {
 }
 
 impl Prepared {
-    /// The variants that some names and globs stand for, or those that are built when none is named: the bundled ones of
-    /// this system. Never none.
+    /// The variants that some names and globs match. Without names, the variants that are built by
+    /// default: the bundled ones of this system. Never empty.
     ///
     /// # Errors
-    /// A name or glob without a variant, and a kernel of which nothing is built here when nothing is asked for.
+    /// `EngineError::UnknownVariant` for a name or glob without a match; `EngineError::NothingHere`
+    /// if no variant is built by default on this system.
     pub fn select(&self, patterns: &[String]) -> Result<Vec<&Variant>, EngineError> {
         if !patterns.is_empty() {
             return Ok(select(&self.matrix, patterns)?);
@@ -102,18 +105,20 @@ impl Prepared {
         let system = system();
         let chosen: Vec<&Variant> = self.matrix.bundled(&system).collect();
         if chosen.is_empty() {
-            return Err(self.nothing_here(&system));
+            return Err(self.nothing_here_error(&system));
         }
-        for line in self.not_by_default(&system, &chosen) {
+        for line in self.lines_about_others(&system, &chosen) {
             anstream::eprintln!("{line}");
         }
         Ok(chosen)
     }
 
-    /// The variants of `select` that can be built at all. A glob may stand for others too, which are left out with a line.
+    /// The variants of `select` whose pins exist. Variants without pins that only a glob matches
+    /// are left out, with a line for each.
     ///
     /// # Errors
-    /// The errors of `select`, and a variant whose toolchain nobody has pinned.
+    /// The errors of `select`; `EngineError::Unpinned` if a named variant, or every variant, lacks
+    /// a pin.
     pub fn select_pinned(&self, patterns: &[String]) -> Result<Vec<&Variant>, EngineError> {
         let selected = self.select(patterns)?;
         let mut left_out = Vec::new();
@@ -147,7 +152,7 @@ impl Prepared {
     /// The text of build.nix.
     ///
     /// # Errors
-    /// `EngineError::Emit`: a defect of this program.
+    /// `EngineError::Emit` for a defect of this program.
     pub fn build_nix(&self) -> Result<&str, EngineError> {
         if let Some(text) = self.build_nix.get() {
             return Ok(text);
@@ -159,7 +164,7 @@ impl Prepared {
     /// Writes build.nix beside build.toml.
     ///
     /// # Errors
-    /// `EngineError::Emit`, such as a build.nix of the user's own.
+    /// `EngineError::Emit`, for example if build.nix is the user's own.
     pub fn write_build_nix(&self) -> Result<Written, EngineError> {
         let file = self.kernel.root.join("build.nix");
         Ok(emit::write(&file, self.build_nix()?)?)
@@ -174,10 +179,10 @@ impl Prepared {
         root.map_err(failed_to("find the kernel's folder"))
     }
 
-    /// The variant that suits this machine, after saying why.
+    /// The variant that suits this machine best. Prints the reason.
     ///
     /// # Errors
-    /// `EngineError::NothingHere` when no variant can be built on this system.
+    /// `EngineError::NothingHere` if no variant can be built on this system.
     pub fn choose_for_this_machine(&self) -> Result<&Variant, EngineError> {
         let system = system();
         let here: Vec<&Variant> = self
@@ -188,13 +193,13 @@ impl Prepared {
             .collect();
         let (variant, why) = ThisMachine::find()
             .choose(&here)
-            .ok_or_else(|| self.nothing_here(&system))?;
+            .ok_or_else(|| self.nothing_here_error(&system))?;
         anstream::eprintln!("{}: {why}", variant.name);
         Ok(variant)
     }
 
-    /// The error of a system on which nothing is built when nothing is asked for.
-    fn nothing_here(&self, system: &str) -> EngineError {
+    /// The error for a system on which no variant is built by default.
+    fn nothing_here_error(&self, system: &str) -> EngineError {
         let variants = self.matrix.variants.iter();
         let (here, elsewhere): (Vec<_>, Vec<_>) =
             variants.partition(|variant| variant.builds_on(system));
@@ -215,9 +220,9 @@ impl Prepared {
         }
     }
 
-    /// The variants that a user may miss when none is named: whole backends, and all but the best of
-    /// a kernel that has nothing bundled.
-    fn not_by_default(&self, system: &str, chosen: &[&Variant]) -> Vec<String> {
+    /// Lines about variants that are not built by default: those of whole backends, and all but the
+    /// best of a kernel without bundled variants.
+    fn lines_about_others(&self, system: &str, chosen: &[&Variant]) -> Vec<String> {
         const CURE: &str = "`kernel-builder list-variants` shows them, `--variant` builds them";
         let others = |backend: Backend| {
             let variants = self.matrix.variants.iter();

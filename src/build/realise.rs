@@ -1,9 +1,10 @@
-//! Building the variants that are wanted: what is fetched and built in which order, and what it took.
+//! Builds the wanted variants: fetches pins, builds steps, and saves the time and memory that steps
+//! took.
 
 use super::error::EngineError;
 use super::evaluation::Evaluation;
 use super::fetch::{Purpose, fetch_needed, pins_of_variants};
-use super::survey::{Graph, saved_costs};
+use super::survey::{StepGraph, saved_costs};
 use crate::matrix::{Row, Variant};
 use crate::nix::schedule::{Cost, Costs, Task};
 use crate::nix::{Built, Limits, Nix, Work, name_of};
@@ -13,8 +14,8 @@ use crate::plan::Plan;
 use crate::steps::hints::Hints;
 use crate::steps::{Step, StepKind};
 
-/// Fetches and builds the steps that some variants lack, and keeps how long compilations took. Steps of the graph are as
-/// they were before.
+/// Fetches and builds the steps that some variants lack, and saves the costs of compilations. The
+/// states of steps in the graph are those before the build.
 ///
 /// # Errors
 /// `EngineError`; steps that fail are part of the result.
@@ -25,7 +26,7 @@ pub fn build_variants<'a>(
     evaluation: &'a Evaluation,
     limits: &Limits,
     offline: bool,
-) -> Result<(Graph<'a>, Built), EngineError> {
+) -> Result<(StepGraph<'a>, Built), EngineError> {
     let options = FetchOptions {
         offline,
         ..FetchOptions::default()
@@ -34,14 +35,14 @@ pub fn build_variants<'a>(
     let to_build = || evaluation.to_build(nix, &packages);
     let mut planned = to_build()?;
     if planned.is_empty() && evaluation.is_in_store(nix, &packages)? {
-        return Ok((Graph::new(variants, evaluation, &[]), Built::default()));
+        return Ok((StepGraph::new(variants, evaluation, &[]), Built::default()));
     }
     check_systems(nix, variants, evaluation)?;
     let pins = || pins_of_variants(nix, variants, Purpose::Build, &PythonPackages::default());
     if fetch_needed(nix, &planned, pins, &options)? {
         planned = to_build()?;
     }
-    let graph = Graph::new(variants, evaluation, &planned);
+    let graph = StepGraph::new(variants, evaluation, &planned);
     if let Some(hint) = Hints::new(plan).in_one_line(graph.steps.to_build()) {
         anstream::eprintln!("{hint}");
     }
@@ -53,17 +54,18 @@ pub fn build_variants<'a>(
             costs.record(&finished.derivation, Cost { bytes, seconds });
         }
     }
-    // Only the speed of the next build depends on it.
+    // NB: only the speed of the next build depends on the costs.
     if let Err(error) = costs.save() {
         anstream::eprintln!("note: what compilations took is not kept: {error}");
     }
     Ok((graph, built))
 }
 
-/// Checks that Nix has a machine for each of some variants that is still to be built.
+/// Checks that Nix has a machine for each of some variants that is still to be built. Nothing is
+/// fetched before this check.
 ///
 /// # Errors
-/// `EngineError::ForeignSystem` for the first variant without a machine, before a file is fetched for it.
+/// `EngineError::ForeignSystem` for the first variant without a machine.
 fn check_systems(
     nix: &Nix,
     variants: &[&Variant],
@@ -84,7 +86,7 @@ fn check_systems(
     Ok(())
 }
 
-/// The row of a variant if Nix has no machine for its system.
+/// The row of a variant; `None` if Nix has a machine for its system.
 pub fn row_without_builder<'a>(nix: &Nix, variant: &'a Variant) -> Option<&'a Row> {
     let row = variant.row();
     row.filter(|row| !nix.builds_for(&row.system))
@@ -113,8 +115,8 @@ pub fn report_failures(nix: &Nix, built: &Built, print_logs: bool) -> Result<(),
     Ok(())
 }
 
-/// The limits of a build. Derivations at a time are `max_jobs` if given, else as Nix is configured where it has other
-/// machines too, else one for each core.
+/// The limits of a build. The number of derivations at a time is `max_jobs` if given. Otherwise it
+/// is Nix's own setting if Nix builds on other machines, too, or else the number of cores.
 pub fn limits(nix: &Nix, max_jobs: Option<u16>, cores: u16, print_logs: bool) -> Limits {
     let all_cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let default = || nix.jobs_beside_builders().unwrap_or_else(all_cores);
@@ -125,8 +127,9 @@ pub fn limits(nix: &Nix, max_jobs: Option<u16>, cores: u16, print_logs: bool) ->
     }
 }
 
-/// The work that is still to be done. Where Nix has remote builders, it knows best what to run where: everything is left to it.
-fn remaining_work(nix: &Nix, graph: &Graph<'_>, planned: &[String], costs: &Costs) -> Work {
+/// The work that is still to be done. If Nix has remote builders, the work has no tasks: Nix itself
+/// decides which machine builds a derivation.
+fn remaining_work(nix: &Nix, graph: &StepGraph<'_>, planned: &[String], costs: &Costs) -> Work {
     let here = nix.jobs_beside_builders().is_none();
     let steps = graph.steps.to_build().filter(|_| here);
     let wanted = graph.wanted.iter();
@@ -137,9 +140,10 @@ fn remaining_work(nix: &Nix, graph: &Graph<'_>, planned: &[String], costs: &Cost
     }
 }
 
-/// A step as something to be scheduled.
+/// The task of a step, for the schedule.
 pub fn task(step: &Step, costs: &Costs) -> Task {
-    // NB: where parts of a unit do not fit together, what joins them compiles, and then takes memory.
+    // NB: a join compiles its unit whole if the parts do not fit together. The guess ignores
+    // that; later builds know the cost.
     let driver = match &step.kind {
         StepKind::Unit { driver, .. } => Some(&**driver),
         _ => None,

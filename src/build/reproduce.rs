@@ -1,5 +1,5 @@
-//! Every step of variants built once more, in another folder, and compared. Toolchains are unpacked archives; they are
-//! taken as they are.
+//! Builds every step of variants a second time, in another folder, and compares the results.
+//! Toolchains are unpacked archives and are not built again.
 
 use camino::Utf8Path;
 use walkdir::WalkDir;
@@ -8,7 +8,7 @@ use super::error::{EngineError, failed_to};
 use super::evaluation::evaluate;
 use super::prepare::Prepared;
 use super::realise::{build_variants, report_failures, task};
-use super::survey::{Graph, saved_costs};
+use super::survey::{StepGraph, saved_costs};
 use crate::artifact::sections::{StorePath, first_difference, store_paths};
 use crate::matrix::Variant;
 use crate::nix::schedule::Task;
@@ -23,9 +23,9 @@ pub struct Reproduction {
     pub steps: usize,
     /// Steps that are not reproducible.
     pub wrong: usize,
-    /// Variants that the first build did not give; then no step was built again.
+    /// Variants that the first build did not make. No step is built again then.
     pub unbuilt: usize,
-    /// Lines for each step that is wrong.
+    /// Lines about each step that is not reproducible.
     pub text: String,
 }
 
@@ -43,16 +43,16 @@ pub fn reproduce(
     let evaluation = evaluate(nix, prepared, variants)?;
     let (graph, built) = build_variants(nix, &prepared.plan, variants, &evaluation, limits, false)?;
     report_failures(nix, &built, false)?;
-    let Graph {
+    let StepGraph {
         derivations, steps, ..
     } = graph;
     let mut steps = steps.all;
     steps.retain(|step| step.kind != StepKind::Toolchain);
     if !built.errors.is_empty() {
-        // Nix may have refused a package for what is in an object.
+        // Nix may have refused a package since an object of it holds a path of the store.
         let text: Vec<String> = steps
             .iter()
-            .map(|step| named_paths(step, &store, &derivations[&step.derivation].output))
+            .map(|step| store_paths_text(step, &store, &derivations[&step.derivation].output))
             .collect::<Result<_, _>>()?;
         let unbuilt = nix.unbuilt(evaluation.wanted.iter().map(|own| &own.derivation))?;
         return Ok(Reproduction {
@@ -63,11 +63,11 @@ pub fn reproduce(
         });
     }
     let costs = saved_costs();
-    let there = |step| Task {
+    let task_again = |step| Task {
         needs: Vec::new(),
         ..task(step, &costs)
     };
-    let tasks: Vec<Task> = steps.iter().map(there).collect();
+    let tasks: Vec<Task> = steps.iter().map(task_again).collect();
     anstream::eprintln!("building {} again", count(steps.len(), "step"));
     let (again, rebuilt) = nix.rebuild(&tasks, limits)?;
 
@@ -81,13 +81,13 @@ pub fn reproduce(
             Some(Rebuilt::Same) => String::new(),
             Some(Rebuilt::Differs) => {
                 let second = store.join(format!("{name}.check"));
-                difference(step, &first, &second)?
+                difference_text(step, &first, &second)?
             }
             Some(Rebuilt::Failed) | None => {
                 format!("{}: failed when it was built again\n", step.title())
             }
         };
-        let found = differs + &named_paths(step, &store, output)?;
+        let found = differs + &store_paths_text(step, &store, output)?;
         wrong += usize::from(!found.is_empty());
         text += &found;
     }
@@ -104,17 +104,21 @@ pub fn reproduce(
 }
 
 /// A line for the first place where two results of a step differ, and their paths.
-fn difference(step: &Step, first: &Utf8Path, second: &Utf8Path) -> Result<String, EngineError> {
+fn difference_text(
+    step: &Step,
+    first: &Utf8Path,
+    second: &Utf8Path,
+) -> Result<String, EngineError> {
     let place = first_difference(first, second).map_err(failed_to(format!("read {second}")))?;
-    // Nix has compared them, so there is one.
+    // Nix has found that they differ, so there is a place.
     let place = place.map_or_else(String::new, |place| format!(" in {place}"));
     let title = step.title();
     Ok(format!("{title}: differs{place}\n  {first}\n  {second}\n"))
 }
 
-/// A line for each section of a unit's object, or of the files of a part of one, that holds a path of the store; empty if
-/// there is no object.
-fn named_paths(step: &Step, store: &Utf8Path, output: &str) -> Result<String, EngineError> {
+/// A line for each section that holds a path of the store, in a unit's object or in the files of a
+/// part. Empty if there is no object.
+fn store_paths_text(step: &Step, store: &Utf8Path, output: &str) -> Result<String, EngineError> {
     let (place, name) = output.rsplit_once('/').unwrap_or(("", output));
     let object = store.join(name);
     if !matches!(step.kind, StepKind::Unit { .. } | StepKind::Join { .. }) || !object.exists() {
@@ -131,7 +135,7 @@ fn named_paths(step: &Step, store: &Utf8Path, output: &str) -> Result<String, En
             0 => String::new(),
             _ => format!(" {}", entry.file_name().to_string_lossy()),
         };
-        // NB: builds see the store at the place that is part of every path, wherever it lies.
+        // NB: builds see the store at /nix/store, the folder of `output`, wherever it really lies.
         for StorePath { section, path } in store_paths(&content, place) {
             lines += &format!("{}{file}: {section} holds {path}\n", step.title());
         }

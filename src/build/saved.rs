@@ -1,5 +1,6 @@
-//! Evaluations in the user's cache: `<cache>/evaluations/<key>.json`, each with a hash of its content in the first line. An
-//! entry that is broken, foreign or of another release is like none.
+//! Saved evaluations in the user's cache: `<cache>/evaluations/<key>.json`, each with a hash of its
+//! content in the first line. An entry that is broken, foreign or of another release counts as
+//! missing.
 
 use std::time::SystemTime;
 
@@ -13,18 +14,18 @@ use crate::hex;
 use crate::steps::WantedVariant;
 use crate::steps::derivations::SavedGraph;
 
-/// Entries that are kept; those that were not used for longest go.
+/// The number of entries that are kept. The entries that were not used for longest are removed.
 const KEPT: usize = 40;
 
-/// Bytes that all entries may take. A large kernel's has about 5 MB.
+/// Bytes that all entries together may take. An entry of a large kernel has about 5 MB.
 const KEPT_BYTES: u64 = 200 << 20;
 
-/// The name of an evaluation: a hash of what it reads, of which each part is added in turn.
+/// The name of an evaluation: a hash of its inputs, which are added one after the other.
 #[derive(Clone, Debug, Default)]
 pub struct EvaluationKey(Sha256);
 
 impl EvaluationKey {
-    /// Adds a part. Parts do not run into each other.
+    /// Adds an input. Its length is hashed, too, so that neighbouring inputs stay distinct.
     pub fn add(&mut self, part: impl AsRef<[u8]>) {
         let part = part.as_ref();
         self.0.update((part.len() as u64).to_le_bytes());
@@ -44,7 +45,7 @@ struct Entry {
     derivations: SavedGraph,
 }
 
-/// The folder of kept evaluations.
+/// The folder of saved evaluations.
 #[derive(Debug)]
 pub struct SavedEvaluations {
     folder: Utf8PathBuf,
@@ -58,7 +59,7 @@ impl SavedEvaluations {
         }
     }
 
-    /// The evaluation of a key; `None` if none is kept that can be used.
+    /// The evaluation of a key; `None` if there is no usable entry.
     pub fn read(&self, key: &EvaluationKey) -> Option<Evaluation> {
         let name = key.name();
         let file = self.file(&name);
@@ -74,7 +75,8 @@ impl SavedEvaluations {
         if entry.key != name || !roots.clone().all(|root| derivations.contains_key(root)) {
             return None;
         }
-        // What is used stays. Where the time cannot be set, the entry only goes sooner.
+        // NB: a used entry becomes the newest. If its time cannot be set, it is only removed
+        // sooner.
         if let Ok(file) = std::fs::File::options().append(true).open(&file) {
             let _ = file.set_modified(SystemTime::now());
         }
@@ -84,10 +86,10 @@ impl SavedEvaluations {
         })
     }
 
-    /// Keeps an evaluation, and removes the oldest ones beyond the limits.
+    /// Saves an evaluation, and removes the oldest entries beyond the limits.
     ///
     /// # Errors
-    /// The errors of the file system.
+    /// `std::io::Error` if the file system fails.
     pub fn write(&self, key: &EvaluationKey, evaluation: &Evaluation) -> std::io::Result<()> {
         let name = key.name();
         let json = serde_json::to_vec(&Entry {
@@ -107,7 +109,8 @@ impl SavedEvaluations {
         self.folder.join(format!("{name}.json"))
     }
 
-    /// Removes the entries that were not used for longest, and what killed runs left. Other runs may do the same.
+    /// Removes the entries that were not used for longest, and files that killed runs left. Another
+    /// process may do the same at the same time.
     fn remove_oldest(&self, kept: usize, kept_bytes: u64) -> std::io::Result<()> {
         let mut entries = Vec::new();
         for entry in self.folder.read_dir_utf8()? {
@@ -235,7 +238,7 @@ mod tests {
                     SystemTime::now() - std::time::Duration::from_secs(60 * (9 - age as u64));
                 file.set_modified(time).expect("set");
             }
-            // The oldest one, but used now.
+            // The oldest entry, but it is used now.
             assert!(saved.read(&key(&["d"])).is_some());
             saved.remove_oldest(2, u64::MAX).expect("removed");
             let kept = |saved: &SavedEvaluations| {

@@ -1,4 +1,4 @@
-//! Shells of one variant: what they are made of, and opening one. Which variant is decided in prepare.rs.
+//! Shells of one variant: building and opening one. prepare.rs chooses the variant.
 
 use std::process::ExitStatus;
 
@@ -17,14 +17,14 @@ use crate::pins::packages::PythonPackages;
 pub enum ShellKind {
     /// Changing the kernel.
     Dev,
-    /// Using what is built of it.
+    /// Testing the built variant.
     Test,
 }
 
-/// Builds the shell of a variant and enters it, or runs a command in it. Returns how it ended.
+/// Builds the shell of a variant and enters it, or runs a command in it. Returns its exit status.
 ///
 /// # Errors
-/// `EngineError`, before the shell begins.
+/// `EngineError` if the shell could not be opened.
 pub fn open_shell(
     nix: &Nix,
     prepared: &Prepared,

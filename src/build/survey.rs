@@ -1,4 +1,5 @@
-//! The steps of variants, why each is to be done, and the record of those that were done. Nothing is built here.
+//! The steps of variants, the reasons for building each, and the record of built steps. Builds
+//! nothing itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,17 +12,17 @@ use crate::nix::{Built, Nix};
 use crate::pins::cache;
 use crate::steps::derivations::DerivationGraph;
 use crate::steps::hints::Hints;
-use crate::steps::inputs::{Inputs, KernelFiles, reasons};
+use crate::steps::inputs::{Inputs, StepFiles, reasons};
 use crate::steps::record::BuildRecord;
 use crate::steps::{Step, StepKind, StepState, Steps, WantedVariant};
 
-/// The times and the memory that steps of earlier builds took.
+/// The time and memory that steps of earlier builds took.
 pub fn saved_costs() -> Costs {
     Costs::open(&cache::dir().join("costs.json"))
 }
 
-/// Variants, the derivations that they need, and the steps of those.
-pub struct Graph<'a> {
+/// Variants, the derivations that they need, and their steps.
+pub struct StepGraph<'a> {
     /// The variants by name.
     pub wanted: Vec<(&'a str, &'a WantedVariant)>,
     /// The derivations that they need, by path.
@@ -29,20 +30,21 @@ pub struct Graph<'a> {
     pub steps: Steps,
 }
 
-impl<'a> Graph<'a> {
+impl<'a> StepGraph<'a> {
     /// The graph of some variants. `to_build` are the derivations that Nix would build or fetch.
     pub fn new(variants: &'a [&Variant], evaluation: &'a Evaluation, to_build: &[String]) -> Self {
         let names = variants.iter().map(|variant| &*variant.name);
         let wanted: Vec<(&str, &WantedVariant)> = names.zip(&evaluation.wanted).collect();
         let derivations = &evaluation.derivations;
-        Graph {
+        StepGraph {
             steps: Steps::find(derivations, &wanted, to_build),
             wanted,
             derivations,
         }
     }
 
-    /// Some derivations and the environments that they need: the inputs of both are the inputs of a step.
+    /// Some derivations and the environments that they need. The inputs of a step are the inputs of
+    /// both.
     fn with_environments<'p>(&'p self, paths: impl Iterator<Item = &'p str>) -> BTreeSet<&'p str> {
         let mut all = BTreeSet::new();
         for path in paths {
@@ -74,26 +76,30 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// The steps of some variants, each with the reasons for building it. Builds and fetches nothing, and leaves the kernel's
-/// folder as it is.
+/// The steps of some variants, each with the reasons for building it. Builds and fetches nothing,
+/// and leaves the kernel's folder as it is.
 ///
 /// # Errors
 /// `EngineError`, of Nix or of the file system.
 pub fn survey(nix: &Nix, prepared: &Prepared, variants: &[&Variant]) -> Result<Steps, EngineError> {
     let evaluation = evaluate(nix, prepared, variants)?;
     let to_build = evaluation.to_build(nix, &evaluation.packages())?;
-    let mut graph = Graph::new(variants, &evaluation, &to_build);
+    let mut graph = StepGraph::new(variants, &evaluation, &to_build);
     graph.steps.estimate(&saved_costs());
     let hints = Hints::new(&prepared.plan);
     for step in &mut graph.steps.all {
         step.hints = hints.for_step(step);
     }
-    explain(nix, prepared, &mut graph)?;
+    set_reasons(nix, prepared, &mut graph)?;
     Ok(graph.steps)
 }
 
-/// Sets the reasons of each step that is to be built.
-fn explain(nix: &Nix, prepared: &Prepared, graph: &mut Graph<'_>) -> Result<(), EngineError> {
+/// Sets the reasons for building each step that is to be built.
+fn set_reasons(
+    nix: &Nix,
+    prepared: &Prepared,
+    graph: &mut StepGraph<'_>,
+) -> Result<(), EngineError> {
     if graph.steps.to_build().next().is_none() {
         return Ok(());
     }
@@ -116,7 +122,7 @@ fn explain(nix: &Nix, prepared: &Prepared, graph: &mut Graph<'_>) -> Result<(), 
     let kinds: BTreeMap<String, StepKind> = steps
         .map(|step| (step.derivation.clone(), step.kind.clone()))
         .collect();
-    let mut files = KernelFiles::new(&prepared.plan, root);
+    let mut files = StepFiles::new(&prepared.plan, root);
     for step in &mut graph.steps.all {
         if step.state == StepState::Cached {
             continue;
@@ -138,14 +144,15 @@ fn explain(nix: &Nix, prepared: &Prepared, graph: &mut Graph<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Records the inputs of each step that was built or found, and how long steps took that are no compilations.
+/// Records the inputs of each step that was built or that the store had, and the seconds of steps
+/// that are no compilations.
 ///
 /// # Errors
 /// `EngineError`, of Nix or of the file system.
-pub fn remember(
+pub fn record_build(
     nix: &Nix,
     prepared: &Prepared,
-    graph: &Graph<'_>,
+    graph: &StepGraph<'_>,
     built: &Built,
 ) -> Result<(), EngineError> {
     let root = prepared.root()?;
@@ -165,7 +172,7 @@ pub fn remember(
     let steps = || graph.steps.all.iter().filter(is_recorded);
     let paths = graph.with_environments(steps().map(|step| &*step.derivation));
     let derivations = nix.derivations_alone(&paths)?;
-    let mut files = KernelFiles::new(&prepared.plan, root);
+    let mut files = StepFiles::new(&prepared.plan, root);
     for step in steps() {
         for (variant, id) in graph.variants_of(step) {
             let seen = files.hashes_for_step(variant, &step.kind);

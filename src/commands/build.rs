@@ -1,4 +1,4 @@
-//! `build`: everything from build.toml to build/<variant>, and a table of what was done.
+//! `build`: from build.toml to build/<variant>, with a table of the results.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -37,16 +37,16 @@ pub fn run(arguments: &BuildArgs) -> Result<(), CommandError> {
         &limits,
         arguments.offline,
     )?;
-    // Only what `kernel-builder plan` says depends on it.
-    if let Err(error) = build::remember(&nix, &prepared, &graph, &built) {
+    // NB: only the reasons in `kernel-builder plan` depend on the record.
+    if let Err(error) = build::record_build(&nix, &prepared, &graph, &built) {
         anstream::eprintln!("note: what was built is not recorded: {error}");
     }
 
     build::report_failures(&nix, &built, print_logs)?;
     let installed = build::install(&nix, &variants, &graph, &built, &output)?;
-    print(&table(&installed))?;
-    let notes = elsewhere(&built).into_iter();
-    for line in notes.chain(slowest(&built, graph.steps)) {
+    print(&result_table(&installed))?;
+    let notes = lines_about_places(&built).into_iter();
+    for line in notes.chain(lines_about_slowest(&built, graph.steps)) {
         anstream::eprintln!("{line}");
     }
     anstream::eprintln!("{} in {:.1} s", output, start.elapsed().as_secs_f64());
@@ -61,8 +61,9 @@ pub fn run(arguments: &BuildArgs) -> Result<(), CommandError> {
     }
 }
 
-/// A line for each variant, in columns as wide as their widest cell; numbers to the right.
-fn table(installed: &[InstalledVariant<'_>]) -> String {
+/// The table: a line for each variant, in columns as wide as their widest cell. Numbers are aligned
+/// to the right.
+fn result_table(installed: &[InstalledVariant<'_>]) -> String {
     let header = ["variant", "result", "seconds", "size"].map(str::to_owned);
     let row = |own: &InstalledVariant<'_>| {
         let (result, is_there) = match own.origin {
@@ -99,8 +100,8 @@ fn table(installed: &[InstalledVariant<'_>]) -> String {
         .collect()
 }
 
-/// Lines that count what came from each binary cache, and from each builder.
-fn elsewhere(built: &Built) -> Vec<String> {
+/// Lines that count the paths from each binary cache, and the steps on each builder.
+fn lines_about_places(built: &Built) -> Vec<String> {
     fn lines<'a>(thing: &str, how: &str, places: impl Iterator<Item = &'a String>) -> Vec<String> {
         let mut numbers: BTreeMap<&String, usize> = BTreeMap::new();
         for place in places {
@@ -116,9 +117,10 @@ fn elsewhere(built: &Built) -> Vec<String> {
     all
 }
 
-/// Lines for the compilations that took longest, with their memory, and for the longest chain of steps, which no number of
-/// cores would have done side by side. `steps` are those of all variants. Empty if no unit was compiled.
-fn slowest(built: &Built, mut steps: Steps) -> Vec<String> {
+/// Lines about the slowest compilations, with their memory, and about the longest chain of steps,
+/// which no number of cores makes faster. `steps` are those of all variants. Empty if no unit was
+/// compiled.
+fn lines_about_slowest(built: &Built, mut steps: Steps) -> Vec<String> {
     const SHOWN: usize = 3;
     let finished = built.finished.iter();
     let finished: BTreeMap<&str, &Finished> =

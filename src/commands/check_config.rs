@@ -1,4 +1,4 @@
-//! `check-config`: is this build.toml right?
+//! `check-config`: checks build.toml and the files it names.
 
 use super::{CommandError, count, print, print_problems};
 use crate::build::{EngineError, system};
@@ -19,11 +19,11 @@ pub fn run(arguments: &CheckConfigArgs) -> Result<(), CommandError> {
     };
     let kernel = loaded.kernel;
     let matrix = matrix(&kernel, table());
-    let of_sources = warnings(&kernel, &matrix, table());
+    let source_problems = warnings(&kernel, &matrix, table());
     if arguments.json {
-        return print_problems_json(&loaded.warnings, &of_sources);
+        return print_problems_json(&loaded.warnings, &source_problems);
     }
-    for problems in [&loaded.warnings].into_iter().chain(&of_sources) {
+    for problems in [&loaded.warnings].into_iter().chain(&source_problems) {
         print_problems(problems);
     }
     let backends: Vec<&str> = kernel
@@ -45,23 +45,26 @@ pub fn run(arguments: &CheckConfigArgs) -> Result<(), CommandError> {
         kernel.name.as_str(),
         kernel.version,
         loaded.edition,
-        in_words(&backends),
+        list_in_words(&backends),
         count(kernel.units().count(), "source"),
         count(matrix.variants.len(), "variant")
     ))
 }
 
-/// The problems of build.toml, and under `sources` those of other files, if there are any.
-fn print_problems_json(problems: &Problems, of_sources: &[Problems]) -> Result<(), CommandError> {
+/// Prints the problems of build.toml, and those of other files under `sources` if there are any.
+fn print_problems_json(
+    problems: &Problems,
+    source_problems: &[Problems],
+) -> Result<(), CommandError> {
     let mut json = problems.to_json();
-    if !of_sources.is_empty() {
-        json["sources"] = of_sources.iter().map(Problems::to_json).collect();
+    if !source_problems.is_empty() {
+        json["sources"] = source_problems.iter().map(Problems::to_json).collect();
     }
     print(&format!("{json:#}\n"))
 }
 
-/// "cpu", "cpu and cuda", "cpu, cuda and metal".
-fn in_words(backends: &[&str]) -> String {
+/// Words as a list: "cpu", "cpu and cuda", "cpu, cuda and metal".
+fn list_in_words(backends: &[&str]) -> String {
     match backends {
         [many @ .., last] if !many.is_empty() => format!("{} and {last}", many.join(", ")),
         few => few.concat(),

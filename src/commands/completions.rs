@@ -1,4 +1,4 @@
-//! `completions`: what a shell needs to complete this program's arguments.
+//! `completions`: a script with which a shell completes this program's arguments.
 
 use clap::CommandFactory;
 

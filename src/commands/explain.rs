@@ -16,15 +16,15 @@ pub fn run(arguments: &ExplainArgs) -> Result<(), CommandError> {
         Some(code) => print(&format!("{code}: {}\n\n{}", code.title, code.explanation)),
         None => Err(CommandError::UnknownCode {
             id: id.to_owned(),
-            help: near(id),
+            help: nearest_code_hint(id),
         }),
     }
 }
 
-/// The code that was probably meant, or how to see all of them.
-fn near(id: &str) -> String {
+/// A hint: the code that was probably meant, and how to list all codes.
+fn nearest_code_hint(id: &str) -> String {
     let list = "`kernel-builder explain` lists all codes";
-    // The digits alone are also understood.
+    // Digits without `KB` are understood, too.
     let full = match id.starts_with(|c: char| c.is_ascii_digit()) {
         true => format!("KB{id}"),
         false => id.to_owned(),

@@ -15,9 +15,9 @@ use crate::pins::space::{self, megabytes};
 /// The output of `--json`. Sizes are bytes.
 #[derive(Serialize)]
 struct FetchReport<'a> {
-    /// Files that were in the store already.
+    /// The number of files that were in the store already.
     present: usize,
-    /// Store names of files that were brought.
+    /// Store names of the fetched files.
     fetched: Vec<String>,
     downloaded: u64,
     /// The outcome of `--to`.
@@ -28,7 +28,7 @@ struct FetchReport<'a> {
 struct CarriedFiles<'a> {
     folder: &'a Utf8Path,
     files: usize,
-    /// The number of files that were not there already.
+    /// The number of files that were not in the folder before.
     new: usize,
 }
 
@@ -58,7 +58,7 @@ pub fn run(arguments: &FetchArgs) -> Result<(), CommandError> {
     };
     tidy(&pins).map_err(pin_failed)?;
     if purpose == Purpose::Shell {
-        // A shell of a flake has the program in it.
+        // The shell of a flake contains this program.
         fetch_tool(&nix, &options)?;
     }
     let written = match arguments.to.as_deref() {
@@ -99,7 +99,7 @@ pub fn run(arguments: &FetchArgs) -> Result<(), CommandError> {
     print(&text)
 }
 
-/// `fetch --tool`
+/// Runs `fetch --tool`.
 fn fetch_for_tool(arguments: &FetchArgs) -> Result<(), CommandError> {
     let (nix, options) = nix_and_options(arguments)?;
     match fetch_tool(&nix, &options)? {

@@ -1,4 +1,4 @@
-//! `format`: Nix files in their one form, for `nix fmt`.
+//! `format`: rewrites Nix files in the standard form, for `nix fmt`.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use walkdir::{DirEntry, WalkDir};
@@ -36,9 +36,9 @@ pub fn run(arguments: &FormatArgs) -> Result<(), CommandError> {
     print(&format!("{} changed\n", count(changed.len(), "file")))
 }
 
-/// A file, or the Nix files below a folder less those of hidden folders and of what builds leave behind.
+/// A file, or the Nix files below a folder. Hidden folders and results of builds are left out.
 fn nix_files(path: &Utf8Path) -> Result<Vec<Utf8PathBuf>, CommandError> {
-    let own = |entry: &DirEntry| {
+    let is_own = |entry: &DirEntry| {
         let name = entry.file_name().to_string_lossy();
         let left_behind = (name.starts_with('.') && name != "." && name != "..")
             || name.starts_with("result")
@@ -49,7 +49,7 @@ fn nix_files(path: &Utf8Path) -> Result<Vec<Utf8PathBuf>, CommandError> {
     for entry in WalkDir::new(path)
         .sort_by_file_name()
         .into_iter()
-        .filter_entry(own)
+        .filter_entry(is_own)
     {
         let entry = entry.map_err(|error| CommandError::Io {
             action: format!("look for Nix files in {path}"),

@@ -8,7 +8,8 @@ use crate::emit::{self, Written};
 pub fn run(arguments: &GenerateArgs) -> Result<(), CommandError> {
     let prepared = build::prepare(&arguments.kernel.path)?;
     if let Some(output) = &arguments.output {
-        // lib/genFlakeOutputs.nix has this program write into the store, where a result says enough.
+        // lib/genFlakeOutputs.nix makes this program write into the store, where nobody reads a
+        // message.
         emit::write(output, prepared.build_nix()?)?;
         return Ok(());
     }

@@ -1,4 +1,5 @@
-//! `graph`: the steps of a build and what each needs, as JSON or for Graphviz. Builds nothing.
+//! `graph`: the steps of a build and the steps that each needs, as JSON or for Graphviz. Builds
+//! nothing.
 
 use serde::Serialize;
 

@@ -1,4 +1,5 @@
-//! `list-variants`: what a kernel is built for, and why not for more, without asking Nix.
+//! `list-variants`: the variants that a kernel is built for, and the reasons why others are
+//! excluded. Does not ask Nix.
 
 use serde::Serialize;
 
@@ -8,12 +9,12 @@ use crate::cli::ListVariantsArgs;
 use crate::kernel::Kernel;
 use crate::matrix::{Excluded, Variant, arch_variants, matrix, other_releases, table};
 
-/// A variant, as JSON has it.
+/// A variant in JSON.
 #[derive(Serialize)]
 struct ListedVariant<'a> {
     variant: &'a str,
     backend: &'static str,
-    /// `None` for Python alone, which any system builds.
+    /// `None` for a variant of Python alone, which any system builds.
     system: Option<&'a str>,
     torch: Option<&'a str>,
     compute: Option<&'a str>,
@@ -23,7 +24,7 @@ struct ListedVariant<'a> {
     pinned: bool,
 }
 
-/// A variant that is not built, as JSON has it.
+/// An excluded variant in JSON.
 #[derive(Serialize)]
 struct ExcludedVariant<'a> {
     variant: &'a str,
@@ -34,7 +35,7 @@ struct ExcludedVariant<'a> {
 
 pub fn run(arguments: &ListVariantsArgs) -> Result<(), CommandError> {
     let path = &arguments.kernel.path;
-    // No plan is needed, and `--why` is asked where there may be no variant.
+    // NB: no plan is made, since `--why` is also used for kernels without any variant.
     let loaded = Kernel::load(path, &table().toolkits)?;
     build::mention_warnings(path, &loaded);
     let kernel = loaded.kernel;

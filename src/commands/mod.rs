@@ -1,5 +1,5 @@
-//! One file per command: it reads its arguments (src/cli.rs), calls the engine (src/build/) and prints. It decides nothing
-//! about kernels.
+//! Commands, one per file. Each reads its arguments (src/cli.rs), calls the engine (src/build/) and
+//! prints. None decides about kernels.
 
 mod build;
 mod check_config;
@@ -37,7 +37,7 @@ use crate::pins::packages::PackagesError;
 use crate::pins::refresh::RefreshError;
 use crate::terminal::{count, print_diagnostic, print_problems, write_result};
 
-/// Why a command ended without doing what was asked.
+/// The reason why a command failed.
 #[derive(Debug, Diagnostic, Error)]
 pub enum CommandError {
     #[error(transparent)]
@@ -123,7 +123,7 @@ pub enum CommandError {
     },
 }
 
-/// Lets `?` turn errors of rooms below into errors of a command.
+/// Lets `?` turn errors of lower layers into errors of a command.
 macro_rules! from_engine {
     ($($error:ty),*) => {
         $(impl From<$error> for CommandError {
@@ -137,7 +137,7 @@ macro_rules! from_engine {
 from_engine!(LoadError, EmitError, NixError, PackagesError);
 
 impl CommandError {
-    /// 1: the user's files are wrong; 2: usage; 3: the environment.
+    /// The exit code: 1 if the user's files are wrong, 2 for wrong usage, 3 for the environment.
     pub fn exit_code(&self) -> u8 {
         match self {
             _ if self.is_closed_pipe() => 0,
@@ -156,7 +156,7 @@ impl CommandError {
         }
     }
 
-    /// Whether the reader of the output had enough (`kernel-builder completions bash | head`).
+    /// Whether the reader of the output closed the pipe (`kernel-builder completions bash | head`).
     fn is_closed_pipe(&self) -> bool {
         match self {
             Self::Io { source, .. } | Self::Engine(EngineError::Io { source, .. }) => {
@@ -166,14 +166,14 @@ impl CommandError {
         }
     }
 
-    /// Prints it for a person.
+    /// Prints the error for a person.
     pub fn report(&self) {
         match self {
             Self::Engine(EngineError::Load(LoadError::Problems(problems)))
             | Self::Update(UpdateError::Problems(problems)) => print_problems(problems),
-            // Nobody is left to tell.
+            // Nobody reads the output any more.
             _ if self.is_closed_pipe() => {}
-            // It said itself what was wrong.
+            // The command in the shell printed its own error.
             Self::Shell { .. } => {}
             Self::Engine(EngineError::Pins(errors)) => {
                 report_pins(errors);
@@ -184,7 +184,7 @@ impl CommandError {
     }
 }
 
-/// Prints errors of pins; of those that say the same of many files, the first.
+/// Prints errors of pins. Of the errors that many files share, only the first is printed.
 fn report_pins(errors: &[PinError]) {
     let is_unasked = |error: &&PinError| matches!(error, PinError::Unasked { .. });
     let (unasked, others): (Vec<_>, Vec<_>) = errors.iter().partition(is_unasked);

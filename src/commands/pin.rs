@@ -1,4 +1,5 @@
-//! `pin`: what the indexes have for the toolchains, as changes of this program's own repository.
+//! `pin`: looks up newer files of toolchains in indexes, and shows or writes the changes of this
+//! program's own repository.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -28,12 +29,12 @@ pub fn run(arguments: PinArgs) -> Result<(), CommandError> {
     if updates.is_empty() {
         return print("every pin is what the indexes have\n");
     }
-    print(&text(&updates))?;
+    print(&updates_text(&updates))?;
     let table = updates.iter().find(|update| update.path == TABLE);
     if let Some(table) = table {
-        print(&variants(table)?)?;
-        // Nix's copy of the table follows.
-        let new = parse(&table.new)?;
+        print(&variants_text(table)?)?;
+        // nix/release-table.json follows from the table.
+        let new = parse_table(&table.new)?;
         updates.push(FileUpdate {
             path: release_table::PATH.into(),
             old: None,
@@ -51,14 +52,15 @@ pub fn run(arguments: PinArgs) -> Result<(), CommandError> {
     print(&format!("{files} written; review them with `git diff`\n"))
 }
 
-fn parse(text: &str) -> Result<Table, RefreshError> {
+fn parse_table(text: &str) -> Result<Table, RefreshError> {
     toml::from_str(text).map_err(|error| RefreshError::spec(TABLE, error))
 }
 
-/// The variants that come and go with a change of the table, and what else people have to add to it.
-fn variants(update: &FileUpdate) -> Result<String, CommandError> {
-    let new = parse(&update.new)?;
-    let old = update.old.as_deref().map(parse).transpose()?;
+/// Text about a change of the table: variants that are added and removed, and entries that people
+/// still have to add.
+fn variants_text(update: &FileUpdate) -> Result<String, CommandError> {
+    let new = parse_table(&update.new)?;
+    let old = update.old.as_deref().map(parse_table).transpose()?;
     let old = old.map(|table| table.variants()).unwrap_or_default();
     let lines = |names: &mut dyn Iterator<Item = &String>, sign| -> String {
         names.map(|name| format!("  {sign} {name}\n")).collect()
@@ -87,8 +89,8 @@ fn variants(update: &FileUpdate) -> Result<String, CommandError> {
     Ok(text)
 }
 
-/// All changes, for a person.
-fn text(updates: &[FileUpdate]) -> String {
+/// All changes as text for a person.
+fn updates_text(updates: &[FileUpdate]) -> String {
     let mut text = String::new();
     for update in updates {
         let new = if update.old.is_none() { " (new)" } else { "" };

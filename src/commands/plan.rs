@@ -1,4 +1,5 @@
-//! `plan`: what a build would do, and why, for a person or as JSON (docs/plan.md). Builds and fetches nothing.
+//! `plan`: the steps that a build would run, and the reasons, for a person or as JSON
+//! (docs/plan.md). Builds and fetches nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,18 +31,18 @@ struct PlanReport<'a> {
 struct VariantReport<'a> {
     variant: &'a str,
     state: &'static str,
-    /// Derivations that are to be built for it.
+    /// Derivations of the steps that are to be built for the variant.
     steps: Vec<&'a str>,
     seconds: f64,
-    /// Whether none of `seconds` is a guess.
+    /// Whether `seconds` contains no guess.
     measured: bool,
 }
 
 #[derive(Serialize)]
 struct FilesToFetch {
-    /// Store names.
+    /// Store names of the files.
     files: Vec<String>,
-    /// Bytes.
+    /// Bytes to download.
     download: u64,
     store: u64,
     #[serde(skip)]
@@ -60,7 +61,7 @@ struct PlanTotal {
     cached: usize,
     seconds: f64,
     measured: bool,
-    /// The number of steps to build of unknown length.
+    /// The number of steps to build whose length is unknown.
     unmeasured: usize,
 }
 
@@ -70,7 +71,7 @@ pub fn run(arguments: &PlanArgs) -> Result<(), CommandError> {
     let nix = Nix::find()?;
     let steps = build::survey(&nix, &prepared, &variants)?;
     let absent = absent_pins(&nix, &variants, &steps)?;
-    let mut report = report(&steps, &variants, &absent);
+    let mut report = plan_report(&steps, &variants, &absent);
     let without_builder = variants.iter().filter_map(|variant| {
         let row = build::row_without_builder(&nix, variant)?;
         let mut steps = steps.to_build();
@@ -83,12 +84,16 @@ pub fn run(arguments: &PlanArgs) -> Result<(), CommandError> {
     report.unavailable.extend(without_builder);
     match arguments.json {
         true => print_json(&report),
-        false => print(&text(&steps, &report)),
+        false => print(&plan_text(&steps, &report)),
     }
 }
 
-fn report<'a>(steps: &'a Steps, variants: &[&'a Variant], absent: &[PlacedPin]) -> PlanReport<'a> {
-    let of_variant = |variant: &&'a Variant| {
+fn plan_report<'a>(
+    steps: &'a Steps,
+    variants: &[&'a Variant],
+    absent: &[PlacedPin],
+) -> PlanReport<'a> {
+    let variant_report = |variant: &&'a Variant| {
         let own = steps.to_build();
         let own: Vec<_> = own
             .filter(|step| step.variants.contains(&variant.name))
@@ -107,7 +112,7 @@ fn report<'a>(steps: &'a Steps, variants: &[&'a Variant], absent: &[PlacedPin]) 
     let to_build: Vec<_> = steps.to_build().collect();
     let build = to_build.len();
     PlanReport {
-        variants: variants.iter().map(of_variant).collect(),
+        variants: variants.iter().map(variant_report).collect(),
         steps: steps.all.iter().map(StepJson::new).collect(),
         fetch: FilesToFetch {
             files: absent
@@ -140,23 +145,23 @@ fn report<'a>(steps: &'a Steps, variants: &[&'a Variant], absent: &[PlacedPin]) 
     }
 }
 
-/// A group of more steps than this, alike in kind and reasons, is one line.
-const SHOWN: usize = 8;
+/// The most steps with the same kind and reasons that have a line each. A larger group is one line.
+const MAX_LINES: usize = 8;
 
-fn text(steps: &Steps, report: &PlanReport<'_>) -> String {
+fn plan_text(steps: &Steps, report: &PlanReport<'_>) -> String {
     let mut rows = Vec::new();
     for variant in &report.variants {
         let work = match variant.steps.len() {
             0 => "cached".to_owned(),
             number if variant.seconds == 0.0 => format!("{} to build", count(number, "step")),
             number => {
-                let time = about(variant.seconds, variant.measured);
+                let time = seconds_text(variant.seconds, variant.measured);
                 format!("{} to build, {time}", count(number, "step"))
             }
         };
         rows.push([variant.variant.to_owned(), work, String::new()]);
     }
-    let mut text = columns(&rows);
+    let mut text = align_columns(&rows);
     let mut groups: BTreeMap<(&str, &[String]), Vec<&Step>> = BTreeMap::new();
     let mut order = Vec::new();
     for step in steps.to_build() {
@@ -173,13 +178,13 @@ fn text(steps: &Steps, report: &PlanReport<'_>) -> String {
         let row = |name: String, group: &[&Step]| {
             let time = total_seconds(group.iter().copied());
             let time = match group.iter().any(|step| step.seconds.is_some()) {
-                true => about(time, is_measured(group)),
+                true => seconds_text(time, is_measured(group)),
                 false => "-".to_owned(),
             };
-            [name, time, why(key.1)]
+            [name, time, reasons_text(key.1)]
         };
         match group.len() {
-            many if many > SHOWN => {
+            many if many > MAX_LINES => {
                 let name = format!("{} and {} more", group[0].name, many - 1);
                 rows.push(row(name, group));
             }
@@ -187,9 +192,9 @@ fn text(steps: &Steps, report: &PlanReport<'_>) -> String {
         }
     }
     if !rows.is_empty() {
-        text += &format!("\n{}", columns(&rows));
+        text += &format!("\n{}", align_columns(&rows));
     }
-    // Once for all parts of a unit.
+    // Each hint is printed once for all parts of a unit.
     let hints: BTreeSet<(&str, &str)> = steps
         .all
         .iter()
@@ -201,11 +206,11 @@ fn text(steps: &Steps, report: &PlanReport<'_>) -> String {
     for missing in &report.unavailable {
         text += &format!("cannot be built: {}: {}\n", missing.name, missing.why);
     }
-    text + &summary(steps, report)
+    text + &summary_text(steps, report)
 }
 
-/// A few reasons; `--json` has all.
-fn why(reasons: &[String]) -> String {
+/// The first reasons; `--json` has all.
+fn reasons_text(reasons: &[String]) -> String {
     const SHOWN: usize = 3;
     let more = reasons.len().saturating_sub(SHOWN);
     let shown = reasons[..reasons.len() - more].join("; ");
@@ -215,7 +220,7 @@ fn why(reasons: &[String]) -> String {
     }
 }
 
-fn summary(steps: &Steps, report: &PlanReport<'_>) -> String {
+fn summary_text(steps: &Steps, report: &PlanReport<'_>) -> String {
     let mut text = "\n".to_owned();
     if !report.fetch.files.is_empty() {
         text += &format!(
@@ -234,14 +239,14 @@ fn summary(steps: &Steps, report: &PlanReport<'_>) -> String {
         total.cached
     );
     if total.seconds > 0.0 {
-        text += &format!("; {} in all", about(total.seconds, total.measured));
+        text += &format!("; {} in all", seconds_text(total.seconds, total.measured));
         let names: Vec<&str> = report
             .critical_path
             .steps
             .iter()
             .filter_map(|path| Some(&*steps.step(path)?.name))
             .collect();
-        let path = about(report.critical_path.seconds, total.measured);
+        let path = seconds_text(report.critical_path.seconds, total.measured);
         text += &format!(
             "; {path} on as many cores as there are: {}",
             names.join(" → ")
@@ -261,14 +266,14 @@ fn is_measured(steps: &[&Step]) -> bool {
     guessed.next().is_none()
 }
 
-/// "1.5 s", or "~15.0 s" for a guess.
-fn about(seconds: f64, measured: bool) -> String {
+/// Seconds as text: "1.5 s", or "~15.0 s" for a guess.
+fn seconds_text(seconds: f64, measured: bool) -> String {
     let sign = if measured { "" } else { "~" };
     format!("{sign}{seconds:.1} s")
 }
 
-/// Columns as wide as their widest cell; the second is of numbers.
-fn columns(rows: &[[String; 3]]) -> String {
+/// Rows in columns as wide as their widest cell. The second column holds numbers.
+fn align_columns(rows: &[[String; 3]]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.max().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! `devshell`, `testshell`: a shell of one variant.
+//! `devshell`, `testshell`: opens a shell of one variant.
 
 use std::process::ExitStatus;
 
@@ -32,13 +32,13 @@ pub fn run(arguments: &ShellArgs, kind: ShellKind) -> Result<(), CommandError> {
         arguments.print_build_logs,
     );
     let command = &arguments.command;
-    succeeded(build::open_shell(
+    result_of_status(build::open_shell(
         &nix, &prepared, variant, kind, &limits, command,
     )?)
 }
 
-/// The shell's own exit code as this program's.
-fn succeeded(status: ExitStatus) -> Result<(), CommandError> {
+/// Turns the exit status of the shell into that of this program.
+fn result_of_status(status: ExitStatus) -> Result<(), CommandError> {
     match status.code().map(u8::try_from) {
         Some(Ok(0)) => Ok(()),
         Some(Ok(code)) => Err(CommandError::Shell { code }),

@@ -1,4 +1,5 @@
-//! `update-build`: an older build.toml and flake.nix -> the current form; with `--sources`, C++ and Python too.
+//! `update-build`: rewrites an older build.toml and flake.nix in their current form. With
+//! `--sources`, it rewrites C++ and Python, too.
 
 use std::io::ErrorKind;
 
@@ -15,18 +16,18 @@ use crate::manifest::{Manifest, locate};
 use crate::matrix::table;
 use crate::problem::{Problems, Severity};
 
-/// A file before and after.
+/// A file before and after its update. `new` is `None` if it stays as it is.
 struct Rewrite {
     path: Utf8PathBuf,
     old: String,
     new: Option<String>,
 }
 
-/// The question about sources.
+/// The mode for sources that register operators.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SourcesMode {
-    /// To say whether they could be changed.
-    Nothing,
+    /// Only a hint says whether they could be changed.
+    Hint,
     Show,
     Change,
 }
@@ -34,26 +35,26 @@ enum SourcesMode {
 pub fn run(arguments: &UpdateBuildArgs) -> Result<(), CommandError> {
     let (check, diff, sources) = (arguments.check, arguments.diff, arguments.sources);
     let (root, file) = locate(&arguments.kernel.path);
-    // Nothing is written unless everything can be.
-    let (build_toml, notes) = build_toml(&root, file)?;
-    let flake = flake(&root)?;
+    // NB: no file is written unless all can be.
+    let (build_toml, notes) = rewrite_build_toml(&root, file)?;
+    let flake = rewrite_flake(&root)?;
     if let Some(notes) = &notes {
         print_problems(notes);
     }
     let asked = match (sources, diff) {
         (true, _) => SourcesMode::Change,
         (false, true) => SourcesMode::Show,
-        (false, false) => SourcesMode::Nothing,
+        (false, false) => SourcesMode::Hint,
     };
-    let (of_sources, hints) = rewritten_sources(&root, &build_toml, asked);
+    let (source_rewrites, hints) = rewrite_sources(&root, &build_toml, asked);
     for hint in hints {
         anstream::eprintln!("{hint}");
     }
     let rewrites: Vec<Rewrite> = [Some(build_toml), flake].into_iter().flatten().collect();
-    let of_sources = of_sources
+    let source_rewrites = source_rewrites
         .into_iter()
-        .filter(|_| asked != SourcesMode::Nothing);
-    let rewrites: Vec<Rewrite> = rewrites.into_iter().chain(of_sources).collect();
+        .filter(|_| asked != SourcesMode::Hint);
+    let rewrites: Vec<Rewrite> = rewrites.into_iter().chain(source_rewrites).collect();
     let old: Vec<_> = rewrites
         .iter()
         .filter_map(|rewrite| Some((rewrite, rewrite.new.as_deref()?)))
@@ -87,8 +88,8 @@ pub fn run(arguments: &UpdateBuildArgs) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// build.toml, and what its author should know.
-fn build_toml(
+/// The rewrite of build.toml, and notes for its author.
+fn rewrite_build_toml(
     root: &Utf8Path,
     path: Utf8PathBuf,
 ) -> Result<(Rewrite, Option<Problems>), CommandError> {
@@ -97,15 +98,15 @@ fn build_toml(
     let old = String::from_utf8_lossy(&bytes).into_owned();
     let updated = update::update(&manifest, &old).map_err(CommandError::Update)?;
     if let Some(updated) = &updated {
-        accepted(root, &manifest)?;
-        same_kernel(root, &manifest, &updated.text)?;
+        check_accepted(root, &manifest)?;
+        check_same_kernel(root, &manifest, &updated.text)?;
     }
     let (new, notes) = updated.map(|updated| (updated.text, updated.notes)).unzip();
     Ok((Rewrite { path, old, new }, notes))
 }
 
-/// Edition 5 must accept what the older file says, of a kernel that can be built from that.
-fn accepted(root: &Utf8Path, old: &Manifest) -> Result<(), CommandError> {
+/// Checks that edition 5 accepts the content of the older file, if a kernel can be built from it.
+fn check_accepted(root: &Utf8Path, old: &Manifest) -> Result<(), CommandError> {
     let (kernel, _) = Kernel::check(old, root, &table().toolkits);
     let (_, found) = Kernel::check_strictly(old, root, &table().toolkits);
     if kernel.is_none() || !found.has_errors() {
@@ -121,8 +122,9 @@ fn accepted(root: &Utf8Path, old: &Manifest) -> Result<(), CommandError> {
     ))))
 }
 
-/// Both texts must give the same kernel, as far as they give one: files that are missing do not matter here.
-fn same_kernel(root: &Utf8Path, old: &Manifest, new: &str) -> Result<(), CommandError> {
+/// Checks that both texts give the same kernel. If neither gives one, since files are missing, that
+/// is the same, too.
+fn check_same_kernel(root: &Utf8Path, old: &Manifest, new: &str) -> Result<(), CommandError> {
     let new = Manifest::read(old.problems.name(), new.as_bytes());
     let kernel = |manifest: &Manifest| {
         let (mut kernel, _) = Kernel::check(manifest, root, &table().toolkits);
@@ -140,8 +142,8 @@ fn same_kernel(root: &Utf8Path, old: &Manifest, new: &str) -> Result<(), Command
     }))
 }
 
-/// flake.nix beside build.toml, if there is one that concerns us.
-fn flake(root: &Utf8Path) -> Result<Option<Rewrite>, CommandError> {
+/// The rewrite of flake.nix beside build.toml; `None` if there is no flake that uses this library.
+fn rewrite_flake(root: &Utf8Path) -> Result<Option<Rewrite>, CommandError> {
     let path = match root.as_str() {
         "." => Utf8PathBuf::from("flake.nix"),
         _ => root.join("flake.nix"),
@@ -151,7 +153,7 @@ fn flake(root: &Utf8Path) -> Result<Option<Rewrite>, CommandError> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(LoadError::Read { path, source }.into()),
     };
-    // Bytes that are not UTF-8 cannot be kept, so such a file is left alone.
+    // NB: a file that is not UTF-8 cannot be written back as it was, so it is left alone.
     let Ok(old) = String::from_utf8(old) else {
         return Ok(None);
     };
@@ -163,14 +165,15 @@ fn flake(root: &Utf8Path) -> Result<Option<Rewrite>, CommandError> {
     }))
 }
 
-/// The sources that register under a namespace of their own, with the build's; and what the author should know of it.
-fn rewritten_sources(
+/// Rewrites of the sources that register operators under a fixed namespace, to use the build's own;
+/// and hints for their author.
+fn rewrite_sources(
     root: &Utf8Path,
     build_toml: &Rewrite,
     asked: SourcesMode,
 ) -> (Vec<Rewrite>, Vec<String>) {
     let manifest = Manifest::read(build_toml.path.as_str(), build_toml.old.as_bytes());
-    // The mistakes of a kernel are for check-config to tell.
+    // Mistakes in the kernel are reported by check-config.
     let (Some(kernel), _) = Kernel::check(&manifest, root, &table().toolkits) else {
         return Default::default();
     };
@@ -195,10 +198,7 @@ fn rewritten_sources(
                     new: Some(text),
                 })
                 .collect();
-            let left = renamed
-                .left
-                .iter()
-                .filter(|_| asked != SourcesMode::Nothing);
+            let left = renamed.left.iter().filter(|_| asked != SourcesMode::Hint);
             let mut hints: Vec<String> = left
                 .map(|left| format!("{}: {}", place(left.file, left.line), left.why))
                 .collect();
@@ -219,15 +219,16 @@ fn rewritten_sources(
     }
 }
 
-/// The files of a kernel for torch that can be read: those that build.toml lists, and the Python package.
+/// The files of a kernel for torch that can be read: the sources of build.toml, and the Python
+/// package.
 fn source_files(kernel: &Kernel, root: &Utf8Path) -> Vec<OldSource> {
     let Framework::Torch(torch) = &kernel.framework else {
         return Vec::new();
     };
     let binding: Vec<&Utf8Path> = kernel.framework.units().map(|(path, _)| path).collect();
     let mut listed: Vec<(Utf8PathBuf, Role)> = Vec::new();
-    let of_sections = kernel.sections.iter().flat_map(|section| &section.src);
-    for path in torch.src.iter().chain(of_sections) {
+    let section_sources = kernel.sections.iter().flat_map(|section| &section.src);
+    for path in torch.src.iter().chain(section_sources) {
         let role = match binding.contains(&path.as_path()) {
             true => Role::Binding,
             false => Role::Source,

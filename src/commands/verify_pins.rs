@@ -1,4 +1,4 @@
-//! `verify-pins`: whether the sources of toolchains still have what is pinned.
+//! `verify-pins`: checks that the sources of toolchains still have the pinned files.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -37,19 +37,20 @@ pub fn run(arguments: &VerifyPinsArgs) -> Result<(), CommandError> {
         }
     };
     let nix = arguments.deep.then(Nix::find).transpose()?;
-    let bar = bar();
+    let bar = new_progress_bar();
     let checked = verify(&families, spec.debian_release(), nix.as_ref(), &bar);
     bar.finish_and_clear();
     let checked = checked.map_err(pin_failed)?;
     print(&if arguments.json {
-        data(&checked)
+        pins_json(&checked)
     } else {
-        text(&checked)
+        pins_text(&checked)
     })?;
-    let is =
+    let count_pins =
         |verdict: fn(&Verdict) -> bool| checked.iter().filter(|pin| verdict(&pin.verdict)).count();
-    let wrong = is(|verdict| matches!(verdict, Verdict::Changed { .. } | Verdict::Vanished { .. }));
-    let unreached = is(|verdict| matches!(verdict, Verdict::Unreached(_)));
+    let wrong =
+        count_pins(|verdict| matches!(verdict, Verdict::Changed { .. } | Verdict::Vanished { .. }));
+    let unreached = count_pins(|verdict| matches!(verdict, Verdict::Unreached(_)));
     if wrong > 0 {
         return Err(CommandError::WrongPins(count(wrong, "pin")));
     }
@@ -59,7 +60,7 @@ pub fn run(arguments: &VerifyPinsArgs) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The families that are asked for.
+/// The families that the arguments select.
 fn select(
     all: Vec<SystemFamily>,
     table: &Table,
@@ -96,7 +97,7 @@ fn select(
     Ok(all.into_iter().filter(asked).collect())
 }
 
-fn bar() -> ProgressBar {
+fn new_progress_bar() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template("{spinner} {pos}/{len} pins, {msg}") {
         bar.set_style(style);
@@ -105,8 +106,8 @@ fn bar() -> ProgressBar {
     bar
 }
 
-/// A word for a verdict, and what there is to say.
-fn words(verdict: &Verdict) -> (&'static str, String) {
+/// The name of a verdict, and its details.
+fn verdict_words(verdict: &Verdict) -> (&'static str, String) {
     match verdict {
         Verdict::Good(note) => ("good", note.clone().unwrap_or_default()),
         Verdict::Changed { pinned, found } => {
@@ -122,12 +123,12 @@ fn words(verdict: &Verdict) -> (&'static str, String) {
     }
 }
 
-/// What is wrong, then how many pins are what.
-fn text(checked: &[CheckedPin]) -> String {
+/// Text about wrong pins, then the number of pins with each verdict.
+fn pins_text(checked: &[CheckedPin]) -> String {
     let mut text = String::new();
     for pin in checked {
-        let (word, details) = words(&pin.verdict);
-        if !details.is_empty() && !of_url(&pin.verdict) {
+        let (word, details) = verdict_words(&pin.verdict);
+        if !details.is_empty() && !is_size_only(&pin.verdict) {
             let families: Vec<&str> = pin.families.iter().map(String::as_str).collect();
             // Writing to a string cannot fail.
             let _ = writeln!(
@@ -141,7 +142,7 @@ fn text(checked: &[CheckedPin]) -> String {
     for word in ["good", "changed", "vanished", "unreached"] {
         let number = checked
             .iter()
-            .filter(|pin| words(&pin.verdict).0 == word)
+            .filter(|pin| verdict_words(&pin.verdict).0 == word)
             .count();
         if number > 0 || word == "good" {
             let _ = writeln!(text, "{number:>6} {word}");
@@ -150,14 +151,15 @@ fn text(checked: &[CheckedPin]) -> String {
     text
 }
 
-/// Good, but only of the right size: said of all that have an URL, so not of each.
-fn of_url(verdict: &Verdict) -> bool {
+/// Whether a verdict only says that the size is right. All pins with an URL have it, so it is not
+/// printed for each.
+fn is_size_only(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::Good(Some(note)) if note == crate::pins::verify::SIZE_ONLY)
 }
 
-fn data(checked: &[CheckedPin]) -> String {
+fn pins_json(checked: &[CheckedPin]) -> String {
     let pins = checked.iter().map(|pin| {
-        let (word, details) = words(&pin.verdict);
+        let (word, details) = verdict_words(&pin.verdict);
         json!({"name": pin.name, "families": pin.families, "verdict": word, "details": details})
     });
     let pins: Vec<_> = pins.collect();

@@ -1,4 +1,5 @@
-//! `verify-reproducible`: every step of variants once more, in another folder, and what differs.
+//! `verify-reproducible`: builds every step of variants again, in another folder, and reports
+//! differences.
 
 use super::{CommandError, count, print};
 use crate::build::{self, EngineError};

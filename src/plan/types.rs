@@ -1,6 +1,7 @@
 //! The types of the plan, from the whole to its parts. Read this file first: the other files of
-//! src/plan/ compute these values. src/emit/build_nix.rs writes the kernel's own values to build.nix;
-//! nix/kernel/resolve.nix makes the same plan of build.nix (tests/plan/agreement.rs compares them).
+//! src/plan/ compute these values. src/emit/build_nix.rs writes the kernel's own values to
+//! build.nix; nix/kernel/resolve.nix makes the same plan of build.nix (tests/plan/agreement.rs
+//! compares them).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -117,13 +117,13 @@ fn settings(attributes: &Map<String, Value>, id: &str) -> BTreeMap<String, Vec<S
 }
 
 /// The kernel's files, each hashed once.
-pub struct KernelFiles<'a> {
+pub struct StepFiles<'a> {
     plan: &'a Plan,
     root: Utf8PathBuf,
     known: HashMap<String, String>,
 }
 
-impl<'a> KernelFiles<'a> {
+impl<'a> StepFiles<'a> {
     pub fn new(plan: &'a Plan, root: Utf8PathBuf) -> Self {
         Self {
             plan,
