@@ -1,4 +1,4 @@
-//! The command line, as clap reads it. What the commands do is in commands/.
+//! The command line, as clap reads it. The commands themselves are in src/commands/.
 
 use camino::Utf8PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -55,21 +55,22 @@ pub enum Command {
     Graph(GraphArgs),
     /// List the variants that a kernel is built for on this system
     ListVariants(ListVariantsArgs),
-    /// Look up what toolchains are made of, for contributors; print what changed since
+    /// Look up the files of toolchains, for contributors; print what changed since
     Pin(PinArgs),
     /// Pin Python packages that a kernel's checks and shells need, in its python-packages.json
     #[command(after_help = PACKAGES)]
     PinPython(PinPythonArgs),
-    /// Say what a build would do, and why, without building or fetching
+    /// Print the steps that a build would run, and the reasons, without building or fetching
     #[command(after_help = SHAPE)]
     Plan(PlanArgs),
     /// Print the JSON Schema of build.toml, for editors
     Schema,
     /// Open a shell with a built variant, to test it
     Testshell(ShellArgs),
-    /// Rewrite an older build.toml and flake.nix in their current form, with --sources also C++ and Python
+    /// Rewrite an older build.toml and flake.nix in their current form, with --sources also C++ and
+    /// Python
     UpdateBuild(UpdateBuildArgs),
-    /// Check that the sources of toolchains still have what is pinned
+    /// Check that the sources of toolchains still have the pinned files
     VerifyPins(VerifyPinsArgs),
     /// Build every step of variants twice, in different folders, and compare
     #[command(after_help = TWICE)]
@@ -123,13 +124,14 @@ pub struct FetchArgs {
     pub kernel: KernelArgs,
     #[command(flatten)]
     pub variants: VariantArgs,
-    /// Also what checks need: Python, torch, the `kernels` client
+    /// Also the files that checks need: Python, torch, the `kernels` client
     #[arg(long)]
     pub check: bool,
-    /// Also what a shell needs; without --variant, of the one that suits this machine
+    /// Also the files that a shell needs; without --variant, for the variant that suits this
+    /// machine
     #[arg(long, conflicts_with = "check")]
     pub shell: bool,
-    /// Instead, what Nix needs to build this program from its sources
+    /// Instead, the files that Nix needs to build this program from its sources
     #[arg(long, conflicts_with_all = ["path", "names", "check", "shell"])]
     pub tool: bool,
     /// Use no network: only the store, the download cache and --from
@@ -141,7 +143,7 @@ pub struct FetchArgs {
     /// Also write all files to a folder, for a machine without a network
     #[arg(long, value_name = "DIR")]
     pub to: Option<Utf8PathBuf>,
-    /// Print what was done as JSON
+    /// Print a report as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -177,7 +179,7 @@ pub struct GraphArgs {
     pub kernel: KernelArgs,
     #[command(flatten)]
     pub variants: VariantArgs,
-    /// Print JSON: the steps of `plan --json`, each with what it needs
+    /// Print JSON: the steps of `plan --json`, each with the steps that it needs
     #[arg(long, conflicts_with = "dot")]
     pub json: bool,
     /// Print Graphviz's language, for `dot -Tsvg` [default]
@@ -190,13 +192,14 @@ pub struct GraphArgs {
 pub struct ListVariantsArgs {
     #[command(flatten)]
     pub kernel: KernelArgs,
-    /// Those of every system
+    /// List the variants of every system
     #[arg(long)]
     pub all: bool,
-    /// The builds that development shells are for: for a kernel of Python alone, each torch and compute
+    /// List the builds that development shells are for: for a kernel of Python alone, each torch
+    /// and compute
     #[arg(long)]
     pub arch: bool,
-    /// List what is not built, and which rule and key of build.toml excludes it
+    /// List the variants that are not built, and which rule and key of build.toml excludes them
     #[arg(long)]
     pub why: bool,
     /// Print a JSON array of objects
@@ -210,7 +213,7 @@ pub struct PinArgs {
     /// Only these families of pins, such as cuda-13.0 [default: all]
     #[arg(value_name = "FAMILY")]
     pub families: Vec<String>,
-    /// Add this torch release: its variants and what they need
+    /// Add this torch release: its variants and the pins that they need
     #[arg(long, value_name = "RELEASE", conflicts_with = "families")]
     pub torch: Option<String>,
     /// Only this system, such as x86_64-linux
@@ -235,7 +238,8 @@ pub struct PinArgs {
 /// The arguments of `pin-python`.
 #[derive(Debug, Args)]
 pub struct PinPythonArgs {
-    /// Packages of pip's index to add, such as rich or 'rich>=14,<16'; without any, newer versions of those pinned
+    /// Packages of pip's index to add, such as rich or 'rich>=14,<16'; without any, newer versions
+    /// of those pinned
     #[arg(value_name = "NAME")]
     pub names: Vec<PackageRequest>,
     /// Folder of the kernel
@@ -289,8 +293,8 @@ pub struct UpdateBuildArgs {
     /// Write nothing; print what would change, in sources too
     #[arg(long)]
     pub diff: bool,
-    /// Also rewrite sources that register operators under a namespace which all builds of the kernel have: builds
-    /// that register under their own can be loaded together
+    /// Also rewrite sources that register operators under a namespace which all builds of the
+    /// kernel have: builds that register under their own can be loaded together
     #[arg(long)]
     pub sources: bool,
 }
@@ -301,10 +305,10 @@ pub struct VerifyPinsArgs {
     /// Only these families of pins, such as cuda-13.0 [default: all]
     #[arg(value_name = "FAMILY")]
     pub families: Vec<String>,
-    /// Only what variants of this profile need
+    /// Only the pins that variants of this profile need
     #[arg(long, value_enum)]
     pub profile: Option<PinProfile>,
-    /// Read also what is taken of archives, and compare it
+    /// Read also the files taken from archives, and compare them
     #[arg(long)]
     pub deep: bool,
     /// Print JSON
@@ -326,7 +330,7 @@ pub struct VerifyReproducibleArgs {
     pub jobs: JobArgs,
 }
 
-// NB: no doc comment on types that are flattened: clap would take it for the command's own text.
+// NB: types that are flattened have no doc comment: clap would take it for the command's own text.
 
 #[derive(Debug, Args)]
 pub struct KernelArgs {
@@ -337,7 +341,8 @@ pub struct KernelArgs {
 
 #[derive(Debug, Args)]
 pub struct VariantArgs {
-    /// Only this variant, or those that a glob such as 'torch21?-*-cu130-*' matches; may be given several times
+    /// Only this variant, or those that a glob such as 'torch21?-*-cu130-*' matches; may be given
+    /// several times
     #[arg(long = "variant", value_name = "VARIANT")]
     pub names: Vec<String>,
 }
