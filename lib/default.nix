@@ -1,4 +1,4 @@
-# The public library, in alphabetical order: one function a file, the file's name its attribute.
+# The public library, in alphabetical order: each file is one function, under the file's name.
 {
   genFlakeOutputs = import ./genFlakeOutputs.nix;
   genKernelFlakeOutputs = import ./genKernelFlakeOutputs.nix;

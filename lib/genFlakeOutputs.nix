@@ -1,7 +1,8 @@
 /**
-  The outputs of a kernel's flake: packages, apps, shells and checks for every system that the kernel is built for.
-  Where the kernel's folder has a build.nix, from `kernel-builder generate`, that is what is built; where it has none, a
-  derivation generates it, with kernel-builder itself built from source.
+  The outputs of a kernel's flake: packages, apps, shells and checks for every system that the
+  kernel is built for. They are made from the build.nix in the kernel's folder, which
+  `kernel-builder generate` writes. Where it is missing, a derivation generates it with
+  kernel-builder, which is then built from source.
 
   # Inputs
 
@@ -9,26 +10,31 @@
   : The kernel's folder, e.g. `./.`.
 
   `self`
-  : The kernel's flake. Nothing depends on its revision: a build is named after its content.
+  : The kernel's flake. No output depends on its revision: a build is named after its content.
 
   `torchVersions` (optional)
-  : The variants to have: a list of patterns such as `[ "torch211-*" ]`, or a function from the list of all builds, e.g.
-    `builtins.filter (build: build.torchVersion == "2.11")`.
+  : The variants that the outputs have: a list of patterns such as `[ "torch211-*" ]`, or a function
+    from the list of all builds, e.g. `builtins.filter (build: build.torchVersion == "2.11")`.
 
   `doGetKernelCheck` (optional, default `true`)
   : Whether checks load each variant with the `kernels` client.
 
   `pythonCheckInputs`, `pythonNativeCheckInputs` (optional)
-  : Functions from a set of Python packages to a list of those that checks and shells have in addition. `kernel-builder
-    pin-python` pins them in the kernel's python-packages.json.
+  : Functions from a set of Python packages to a list of the packages that checks and shells get in
+    addition. `kernel-builder pin-python` pins them in the kernel's python-packages.json.
 
   `rev` (deprecated)
-  : Older flakes pass a revision and no `self`.
+  : A revision. Older flakes pass it instead of `self`; it has no effect.
 
   # Example
 
   ```nix
-  outputs = { self, kernel-builder }: kernel-builder.lib.genFlakeOutputs { inherit self; path = ./.; };
+  outputs =
+    { self, kernel-builder }:
+    kernel-builder.lib.genFlakeOutputs {
+      inherit self;
+      path = ./.;
+    };
   ```
 */
 import ../nix/flake

@@ -1,14 +1,19 @@
 /**
-  `genFlakeOutputs` under the name that it has elsewhere.
+  `genFlakeOutputs`, under the name that flakes for other builders call.
 
   # Inputs
 
-  Those of `genFlakeOutputs`.
+  The inputs of `genFlakeOutputs`.
 
   # Example
 
   ```nix
-  outputs = { self, kernel-builder }: kernel-builder.lib.genKernelFlakeOutputs { inherit self; path = ./.; };
+  outputs =
+    { self, kernel-builder }:
+    kernel-builder.lib.genKernelFlakeOutputs {
+      inherit self;
+      path = ./.;
+    };
   ```
 */
 import ./genFlakeOutputs.nix

@@ -1,18 +1,19 @@
 /**
-  Toolchains without kernels, for flakes that build in their own way.
+  A toolchain without a kernel, for flakes that build in their own way.
 
   # Inputs
 
   `system`
-  : Where they run, e.g. `"x86_64-linux"`.
+  : The system that its compilers run on, e.g. `"x86_64-linux"`.
 
   `host`, `python`, `torch`, `cuda` (optional)
-  : Names of toolchains: files of nix/pins/<system>, e.g. `"gcc-12"`, `"python-3.11"`, `"torch-2.11.0"`, `"cuda-13.0"`.
+  : Names of families of pins: files of nix/pins/<system>, e.g. `"gcc-12"`, `"python-3.11"`,
+    `"torch-2.11.0"`, `"cuda-13.0"`.
 
   # Result
 
-  `host.bin` (gcc, g++ and binutils), `python.include`, `torch.include`, `cuda.toolkit` (nvcc, headers, libraries). Nothing
-  is built or needed of what is not used.
+  `host.bin` (gcc, g++ and binutils), `python.include`, `framework.include`, `cuda.toolkit` (nvcc,
+  headers, libraries). An attribute that is not used is neither fetched nor built.
 
   # Example
 

@@ -1,5 +1,5 @@
-# The answer to `kernel-builder fetch --tool`: the store path of every crate of a Cargo.lock, by
-# file name.
+# The crates that `kernel-builder fetch --tool` asks for: the store path of every crate of a
+# Cargo.lock, by file name.
 { system, lock }:
 {
   paths = builtins.listToAttrs (

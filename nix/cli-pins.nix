@@ -1,5 +1,6 @@
-# The answer to `kernel-builder fetch`: the store path of every pin of some families (separated by
-# blanks), by store name, and of archives that a build.toml describes (a list, as JSON).
+# The pins that `kernel-builder fetch` asks for, as store paths by store name: the pins of
+# `families` (names separated by blanks), and `archives` that a build.toml describes (a list, as
+# JSON).
 {
   system,
   families ? "",

@@ -1,8 +1,8 @@
-# The file that the command line evaluates: the kernel in a folder, built on one system as far as
-# its variants leave that open.
+# The file that the command line evaluates: the kernel in a folder. Variants that any system can
+# build are built on the given one.
 {
   root,
-  # Its build.nix.
+  # The build.nix to read.
   file ? root + "/build.nix",
   system,
   # Names of variants, separated by blanks.
@@ -14,7 +14,8 @@ let
     root = /. + root;
   };
   names = builtins.filter (name: builtins.isString name && name != "") (builtins.split " " variants);
-  part =
+  # One of the shells of flake/variant.nix, for each variant.
+  shells =
     name:
     builtins.listToAttrs (
       map (variant: {
@@ -25,14 +26,14 @@ let
             root = /. + root;
             recipes = (import ./recipes.nix).${variant.system};
             pythonPackages = import ./flake/python-packages.nix { root = /. + root; };
-            # The shells of the command line have the program that opens them.
+            # The program that opens these shells puts itself into their PATH.
             tool = null;
           } variant).${name};
-      }) (kernel.on system)
+      }) (kernel.variantsOn system)
     );
 in
 {
   work = kernel.work system names;
-  devShells = part "devShell";
-  testShells = part "testShell";
+  devShells = shells "devShell";
+  testShells = shells "testShell";
 }

@@ -1,9 +1,10 @@
-# Names that differ between the architectures of Linux. NB: the one place that has them.
+# Names that differ between the architectures of Linux. NB: no other file has them.
 {
   aarch64-linux = {
-    # Debian's name of the architecture, of which it has a folder of libraries (usr/lib/<triplet>).
+    # Debian's name of the architecture, which is also the name of a folder of libraries
+    # (usr/lib/<triplet>).
     triplet = "aarch64-linux-gnu";
-    # The dynamic loader that programs name, below the root of their system.
+    # The path of the dynamic loader that programs name, without the leading slash.
     loader = "lib/ld-linux-aarch64.so.1";
   };
   x86_64-linux = {

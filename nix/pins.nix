@@ -1,8 +1,8 @@
-# Pins (nix/pins/<system>/<family>.json) as store paths. `kernel-builder fetch` puts the files in
-# place; what has an URL, Nix can download itself.
+# Pins (nix/pins/<system>/<family>.json) as store paths. `kernel-builder fetch` brings the files
+# into the store; Nix itself can download the pins that have an URL.
 {
   system,
-  # The words that tell a user what to run where a pin is missing.
+  # The command that brings a missing pin, as words for the user.
   cure ? "run `kernel-builder fetch` in the kernel's folder",
 }:
 let
@@ -10,8 +10,8 @@ let
   # rule.
   storeName = builtins.replaceStrings [ "%3a" "~" "%" "!" ] [ "_" "-" "_" "_" ];
 
-  # A missing pin has no recipe. Nix then names the builder that it cannot run, so the builder says
-  # what to do: one line, with no need of any program, sandbox or network.
+  # A pin without a recipe. If it is missing, Nix prints the name of the builder that it cannot run.
+  # So the name of the builder is the message, which needs no program, sandbox or network.
   fixed =
     mode: name: hash:
     derivation {
@@ -21,8 +21,7 @@ let
       outputHashMode = mode;
       builder = "builtin:missing pin ${name}: ${cure}";
     };
-  # The derivation that Nix's own fetchurl.nix makes; the path in the store is the same as `fixed`
-  # gives.
+  # The derivation that Nix's own fetchurl.nix makes. It has the same store path as that of `fixed`.
   byUrl =
     name: hash: url:
     derivation {
@@ -54,8 +53,8 @@ let
       fixed "flat" name pin.sha256;
   # Some members of one or more archives, as a tree.
   tree = pin: fixed "recursive" pin.name pin.sha256;
-  # Stands for the pins of a family that nobody has pinned yet: what needs it evaluates, and fails
-  # with the reason when it is built.
+  # A derivation in place of pins that nobody has made yet. A variant that needs it evaluates, and
+  # fails with the reason when it is built.
   unpinned =
     name: why:
     derivation {
@@ -66,13 +65,13 @@ let
   read = name: builtins.fromJSON (builtins.readFile (path name));
 in
 {
-  # One file that no family lists, by its name in the store and its hash.
+  # A file that no family lists, by its store name and its hash.
   file = fixed "flat";
 
   # A derivation that fails when it is built, with a reason.
   inherit unpinned;
 
-  # Names of all families.
+  # The names of all families.
   families = builtins.concatMap (
     file:
     let
@@ -81,7 +80,7 @@ in
     if name == null then [ ] else name
   ) (builtins.attrNames (builtins.readDir (./pins + "/${system}")));
 
-  # A library of headers: its folders that compilers search.
+  # The folders of a library of headers, in which compilers search.
   headers =
     name:
     let
@@ -90,10 +89,10 @@ in
     in
     map (folder: "${root}/${folder}") family.include;
 
-  # Whether there is a family of a name.
-  has = name: builtins.pathExists (path name);
+  # Whether a family of this name exists.
+  hasFamily = name: builtins.pathExists (path name);
 
-  # One archive of which `file`, `sha256` and perhaps `urls` are known.
+  # An archive, from a set of its `file`, `sha256` and perhaps `urls`.
   inherit archive;
 
   # All pins of a family, in the order of its file: a list of derivations.
@@ -107,7 +106,7 @@ in
     else
       map archive family.archives ++ map tree family.trees;
 
-  # The archives of a family by their package's name.
+  # The archives of a family by the names of their packages.
   byName =
     name:
     builtins.listToAttrs (

@@ -1,9 +1,9 @@
-# A script -> $out/bin/<name>, with a shebang and with values for each @key@ in it: what `nix run`
-# starts.
+# A script -> the program $out/bin/<name> that `nix run` starts. It gets a shebang, and a value for
+# each @key@ in it.
 { run, seed }:
 {
   name,
-  # The file without a shebang.
+  # The script, a file without a shebang.
   script,
   values ? { },
 }:

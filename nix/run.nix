@@ -1,26 +1,26 @@
 # The one place that calls `derivation` for a script: the seed's bash runs it with a PATH of exactly
 # `tools` and the seed, no variable of the host, and every other attribute as a shell variable,
-# array or associative array. Attributes come in two parts: what many derivations have in common,
-# and what is one's own. NB: Nix computes the first once for all of them, and a large kernel has
-# thousands.
+# array or associative array. Attributes come in two arguments: those that many derivations have in
+# common, then those of one derivation. NB: Nix evaluates the first argument once for all
+# derivations, of which a large kernel has thousands.
 { seed, system }:
 {
-  # A file; of an environment, the name of one of its scripts.
+  # A file, or with an environment the name of one of its scripts.
   script,
   tools ? [ ],
-  # Tools and scripts that thousands of derivations have in common, made by kernel/environment.nix:
-  # one input of each instead of many. Null: none.
+  # Tools and scripts that many derivations have in common, from kernel/environment.nix, or null. A
+  # derivation then has one input for all of them.
   environment ? null,
-  # Whether it starts programs that need /bin/sh.
+  # Whether the script starts programs that need /bin/sh.
   needsShell ? false,
   # Store paths that the output may refer to; null: any.
   allowedReferences ? null,
   ...
 }@attrs:
 let
-  # There, the tools are the machine's own: nix/seed.nix.
-  darwin = builtins.match ".*-darwin" system != null;
-  options = if darwin then "-e" else "-eu";
+  # NB: on macOS the tools are those of the machine (nix/seed.nix), which a sandbox hides.
+  isDarwin = builtins.match ".*-darwin" system != null;
+  options = if isDarwin then "-e" else "-eu";
   common =
     builtins.removeAttrs attrs [
       "allowedReferences"
@@ -54,11 +54,12 @@ let
           ];
         }
     )
-    // (if darwin then { __noChroot = true; } else { })
+    // (if isDarwin then { __noChroot = true; } else { })
     // (
       if allowedReferences == null then { } else { outputChecks.out = { inherit allowedReferences; }; }
     );
-  # Store names hold fewer characters than file names do, and at most 211 of them.
+  # A name that the store takes: at most 211 characters, and fewer kinds of them than file names
+  # have.
   storeName =
     name:
     builtins.substring 0 150 (
@@ -67,5 +68,5 @@ let
       )
     );
 in
-{ name, ... }@own:
-derivation (common // own // { name = storeName name; })
+{ name, ... }@ownAttrs:
+derivation (common // ownAttrs // { name = storeName name; })

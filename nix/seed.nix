@@ -1,5 +1,6 @@
 # The first programs: static bash, busybox and patchelf, put into the store as one tree by
-# `kernel-builder fetch`. On macOS, where nothing static exists, links to those of the system.
+# `kernel-builder fetch`. On macOS, which has no static programs, they are links to the system's
+# programs.
 { pins, system }:
 let
   binaries = builtins.head (pins.family "seed");

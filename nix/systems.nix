@@ -1,4 +1,4 @@
-# Systems that can build: those with pins of a seed, sorted.
+# The systems that can build, sorted: each has pins of a seed.
 builtins.filter (system: builtins.pathExists (./pins + "/${system}/seed.json")) (
   builtins.attrNames (builtins.readDir ./pins)
 )

@@ -1,2 +1,2 @@
-# The version of this library and its program: that of Cargo.toml, as a test checks.
+# The version of this library and its program. A test compares it with Cargo.toml.
 "0.1.0"

@@ -1,9 +1,9 @@
-# The least that Nix must do for as many derivations as a kernel has: bare ones with the same number
-# of inputs, the same inputs among each other, and texts of the same length. For
-# benches/evaluation/main.rs.
+# The least work of Nix for as many derivations as a kernel has, for benches/evaluation/main.rs.
+# These bare derivations have the same number of inputs, the same inputs among each other, and texts
+# of the same length.
 {
-  # A file of JSON: `derivations` as a list of [ <bytes> <numbers of derivations> <numbers of
-  # sources> ], `sources` as their bytes, and `roots` as numbers of derivations.
+  # A JSON file: `derivations`, a list of [ <bytes> <indexes of derivations> <indexes of sources> ];
+  # `sources`, a list of bytes; and `roots`, indexes of derivations.
   sizes,
 }:
 let
@@ -51,15 +51,16 @@ let
     n: row:
     let
       needs = map (elemAt derivations) (elemAt row 1) ++ map (elemAt sources) (elemAt row 2);
-      # An input is named twice, as one and in the attribute; the rest is what every derivation has.
-      own = 400 + 130 * length needs;
+      # The text names each input twice, as an input and in the attribute `needs`. Every derivation
+      # has the other bytes.
+      bytesWithoutText = 400 + 130 * length needs;
     in
     derivation {
       name = "step-${toString n}";
       system = "x86_64-linux";
       builder = "/bin/sh";
       inherit needs;
-      text = text (elemAt row 0 - own);
+      text = text (elemAt row 0 - bytesWithoutText);
     }
   );
 in

@@ -1,8 +1,8 @@
-# Whether a built variant loads in the real `kernels` client and passes the kernel's own tests, on
-# the CPU: a build has no GPU. Tests that need one skip themselves.
+# The check of a built variant: the real `kernels` client loads it, and it passes the kernel's own
+# tests, on the CPU. A build has no GPU; tests that need one skip themselves.
 { run }:
 {
-  # Kernel and variant.
+  # The names of the kernel and of the variant.
   name,
   variant,
   backend,
@@ -12,9 +12,10 @@
   environment,
   # The kernel's tests as a store path, or null.
   tests,
-  # Whether they can run here, or only `nix run .#ci-test` on a machine with a GPU.
+  # Whether the check runs the tests. If not, only `nix run .#ci-test` does, on a machine with a
+  # GPU.
   runsTests,
-  # How LOCAL_KERNELS calls it, or null.
+  # The kernel's name in LOCAL_KERNELS (`repo-id`), or null.
   repo,
 }:
 run {

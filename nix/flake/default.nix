@@ -1,4 +1,5 @@
-# The outputs of a kernel's flake. lib/genFlakeOutputs.nix says what they are; here is only how they are put together.
+# The outputs of a kernel's flake, which lib/genFlakeOutputs.nix describes: puts together the
+# outputs of each system (./system.nix).
 {
   self ? null,
   path,
@@ -11,12 +12,13 @@
 let
   root = if builtins.isPath path then path else /. + builtins.unsafeDiscardStringContext "${path}";
   kernel = import ./kernel.nix { inherit root; };
-  names = map (variant: variant.variant);
-  wanted = names (import ./select.nix { inherit torchVersions; } kernel.variants);
-  of = system: builtins.filter (variant: builtins.elem variant.variant wanted) (kernel.on system);
-  # Those that can build here; the table may have others.
+  namesOf = map (variant: variant.variant);
+  wanted = namesOf (import ./select.nix { inherit torchVersions; } kernel.variants);
+  variantsOn =
+    system: builtins.filter (variant: builtins.elem variant.variant wanted) (kernel.variantsOn system);
+  # Systems of the kernel's variants that can build. The release table may name others.
   systems = builtins.filter (
-    system: builtins.elem system (import ../systems.nix) && of system != [ ]
+    system: builtins.elem system (import ../systems.nix) && variantsOn system != [ ]
   ) kernel.systems;
 
   pythonPackages = import ./python-packages.nix { inherit root; };
@@ -32,23 +34,25 @@ let
         ];
         inherit pythonPackages;
         inherit (kernel) hub name;
-        variants = of system;
+        variants = variantsOn system;
       };
     }) systems
   );
-  kind =
+  # One output of all systems that have it, e.g. "packages", by system.
+  outputBySystem =
     name:
     let
-      having = builtins.filter (system: outputs.${system} ? ${name}) systems;
+      systemsWithIt = builtins.filter (system: outputs.${system} ? ${name}) systems;
     in
     builtins.listToAttrs (
       map (system: {
         name = system;
         value = outputs.${system}.${name};
-      }) having
+      }) systemsWithIt
     );
 
-  # Once per evaluation: the result is one value. NB: `self` itself is not looked at, since it holds that value.
+  # Prints a warning when the result is first evaluated, once.
+  # NB: it must not look at `self`, which holds this result.
   warn = condition: words: if condition then builtins.trace "warning: ${words}" else value: value;
 in
 warn (!args ? self && !args ? rev)
@@ -57,19 +61,19 @@ warn (!args ? self && !args ? rev)
     warn (args ? rev)
       "genFlakeOutputs: `rev` is not needed any more, a build is named after its content: pass `inherit self` in its place"
       {
-        packages = kind "packages";
-        apps = kind "apps";
-        checks = kind "checks";
-        devShells = kind "devShells";
-        formatter = kind "formatter";
-        legacyPackages = kind "legacyPackages";
+        packages = outputBySystem "packages";
+        apps = outputBySystem "apps";
+        checks = outputBySystem "checks";
+        devShells = outputBySystem "devShells";
+        formatter = outputBySystem "formatter";
+        legacyPackages = outputBySystem "legacyPackages";
         lib = {
-          # Names of variants: of all systems, and by system.
+          # The names of all variants, and by system, each list with the best first.
           variants = wanted;
           archVariants = builtins.listToAttrs (
             map (system: {
               name = system;
-              value = names (of system);
+              value = namesOf (variantsOn system);
             }) systems
           );
         };

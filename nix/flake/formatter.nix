@@ -1,4 +1,4 @@
-# What `nix fmt` runs: the formatter of Nix files inside of kernel-builder.
+# The program that `nix fmt` runs: kernel-builder's own formatter of Nix files.
 { recipes }:
 recipes.program {
   name = "nix-formatter";

@@ -1,12 +1,15 @@
-# The kernel in a folder: from the build.nix there or, where none is committed, from one that a derivation generates.
+# The kernel in a folder: from its build.nix or, where none is committed, from a build.nix that a
+# derivation generates.
 { root }:
 let
   kernelBuilder = import ../../lib;
-  # The tool runs where Nix evaluates. Flakes do not say where that is; x86_64-linux is what the tool can be built for.
+  # The system of the derivation that generates build.nix, which runs while Nix evaluates. In
+  # flakes, which do not know the evaluating system, x86_64-linux: no other system can build
+  # kernel-builder.
   system = builtins.currentSystem or "x86_64-linux";
 
-  # What builds leave behind is no source.
   prefixLength = builtins.stringLength (toString root) + 1;
+  # Names in the kernel's folder that builds leave behind: they are no sources.
   leftBehind = [
     ".git"
     ".venv"

@@ -1,5 +1,6 @@
-# The Python packages of a kernel besides those that every kernel has: the archives that `kernel-builder pin-python` wrote,
-# by system, and what else flake.nix may name.
+# The Python packages that a kernel has in addition to those of every kernel: `archives`, from a
+# system to the pins that `kernel-builder pin-python` wrote, and `words`, which flake.nix may use as
+# names of packages.
 { root }:
 let
   path = root + "/python-packages.json";

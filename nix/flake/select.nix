@@ -1,9 +1,9 @@
-# The variants that a flake asks for with `torchVersions`: null for all, a list of patterns of variant names, or a
-# function from the list of all builds to a list of some of them, as older flakes have it.
+# The variants that a flake asks for with `torchVersions`: null for all, a list of patterns of their
+# names, or, in older flakes, a function from the list of all builds to a list of some of them.
 { torchVersions }:
 variants:
 let
-  # "torch211-*" -> a regular expression; only `*` is special.
+  # Whether a name matches a pattern such as "torch211-*", in which only `*` is special.
   matches =
     pattern: name:
     let
@@ -23,11 +23,11 @@ let
     else
       throw "torchVersions: no variant matches ${builtins.concatStringsSep ", " unmatched}; the variants are ${names}";
 
-  # One build of torch for one compute platform, in the words of older flakes.
+  # A variant as the functions of older flakes expect it: one build of torch for one compute.
   describe =
     variant:
     let
-      # None for Python alone.
+      # Variants of Python alone have no row.
       row = variant.row or { };
     in
     {
@@ -42,7 +42,8 @@ let
       else
         { ${variant.backend} = true; }
     );
-  platform =
+  # A build's torch and compute: the attributes that two builds for the same ones have in common.
+  torchAndCompute =
     build:
     removeAttrs build [
       "bundleBuild"
@@ -52,23 +53,26 @@ let
       "systems"
       "tvmFfiVersion"
     ];
-  # Whether what a flake's function gives stands for a build; without `cxx11Abi` it stands for those of both C++ ABIs.
+  # Whether `other`, which a flake's function returned, stands for a build. Without `cxx11Abi` it
+  # stands for the builds of both C++ ABIs.
   isSame =
     other: build:
-    platform other == platform build && other.cxx11Abi or build.cxx11Abi == build.cxx11Abi;
-  # Builds that differ in their system only are one entry.
+    torchAndCompute other == torchAndCompute build
+    && other.cxx11Abi or build.cxx11Abi == build.cxx11Abi;
+  # The key of a build. Builds that differ in their system alone have the same one, and are merged.
   key =
     build:
     builtins.toJSON [
-      (platform build)
+      (torchAndCompute build)
       build.cxx11Abi
     ];
   merged = map (
     builds: builtins.head builds // { systems = builtins.concatMap (build: build.systems) builds; }
   ) (builtins.attrValues (builtins.groupBy key all));
   all = map describe variants;
-  # Older flakes may ask for the ptxas of another toolkit. A toolkit's pins have one ptxas, its own.
-  withOwnPtxas =
+  # Refuses a build with the ptxas of another toolkit, for which older flakes may ask: a toolkit's
+  # pins have one ptxas.
+  refuseOtherPtxas =
     build:
     let
       asked = build.ptxasVersion or null;
@@ -83,15 +87,15 @@ let
       } with ${compute}: a toolkit compiles with its own ptxas here; remove `ptxasVersion`, or ask for the build with `cudaVersion = \"${asked}\"`";
   byFunction =
     let
-      wanted = map withOwnPtxas (torchVersions merged);
+      wanted = map refuseOtherPtxas (torchVersions merged);
       isWanted =
         variant:
         let
           build = describe variant;
-          # Python alone is no build of a torch.
-          same = other: isSame other build && builtins.elem variant.system (other.systems or [ ]);
+          isThisBuild = other: isSame other build && builtins.elem variant.system (other.systems or [ ]);
         in
-        !(variant ? system) || builtins.any same wanted;
+        # Variants of Python alone are no builds of torch: every choice keeps them.
+        !(variant ? system) || builtins.any isThisBuild wanted;
       chosen = builtins.filter isWanted variants;
       unknown = builtins.filter (build: !builtins.any (isSame build) merged) wanted;
     in

@@ -4,11 +4,11 @@
   hub,
   root,
   system,
-  # Those of the system, the best first.
+  # The variants of the system, the best first.
   variants,
   doGetKernelCheck,
   pythonInputs,
-  # Whether the flake says which variants it has (`torchVersions`).
+  # Whether the flake chooses variants (`torchVersions`).
   isChosen ? false,
   # From ./python-packages.nix.
   pythonPackages,
@@ -16,8 +16,9 @@
 let
   recipes = (import ../recipes.nix).${system};
   inherit (recipes) tool;
-  # To build the program takes longer than a shell may: its derivation comes with the shell, its output does not.
-  onFirstUse =
+  # A program that builds kernel-builder when it is first called. NB: a shell must open fast, so it
+  # depends on the derivation of kernel-builder and not on its output.
+  toolOnFirstUse =
     if tool == null then
       null
     else
@@ -26,12 +27,14 @@ let
         script = ../tool/on-first-use.sh;
         values.derivation = builtins.unsafeDiscardOutputDependency tool.drvPath;
       };
-  # The variants that are built by default. Where a flake chose none of these, all that it chose.
+  # The variants that are built by default. Where a flake chose none of these, all variants that it
+  # chose.
   bundled =
     let
       marked = builtins.filter (variant: variant.bundle) variants;
     in
     if marked == [ ] && isChosen then variants else marked;
+  # A value for each variant, by the variant's name.
   byName =
     make:
     builtins.listToAttrs (
@@ -58,7 +61,9 @@ let
       inherit name;
       variants = map (variant: variant.package) variants;
     };
-  # NB: an empty folder would be a success. This evaluates, for `nix flake show`, and fails with the words when it is built.
+  # The bundle of the variants that are built by default. Where there are none, a derivation that
+  # evaluates, for `nix flake show`, and fails with a message when it is built. NB: an empty folder
+  # would count as a success.
   all =
     if bundled != [ ] then
       bundle bundled
@@ -71,11 +76,12 @@ let
         }";
       };
   bundles = byBackend bundle bundled;
-  # The best variant of each backend.
+  # Bundles of the best variants: one of all backends, and one for each backend.
   ci = bundle (builtins.attrValues (byBackend builtins.head variants));
   backendCi = byBackend (variants: bundle [ (builtins.head variants) ]) variants;
 
-  parts = byName (
+  # The check, programs and shells of each variant.
+  extras = byName (
     import ./variant.nix {
       inherit
         doGetKernelCheck
@@ -86,22 +92,22 @@ let
         recipes
         root
         ;
-      tool = onFirstUse;
+      tool = toolOnFirstUse;
     }
   );
-  pick = part: builtins.mapAttrs (_: parts: parts.${part});
-  best = parts.${(builtins.head variants).variant};
-  # Those with a Python.
-  lively = builtins.listToAttrs (
+  collect = name: builtins.mapAttrs (_: extra: extra.${name});
+  best = extras.${(builtins.head variants).variant};
+  # The extras of variants that have a Python.
+  withPython = builtins.listToAttrs (
     builtins.filter (entry: entry.value.hasPython) (
       map (variant: {
         name = variant.variant;
-        value = parts.${variant.variant};
+        value = extras.${variant.variant};
       }) variants
     )
   );
-  shells = pick "devShell" lively;
-  testShells = pick "testShell" lively;
+  shells = collect "devShell" withPython;
+  testShells = collect "testShell" withPython;
 
   programs = {
     build-and-copy = recipes.program {
@@ -135,7 +141,8 @@ in
   packages = {
     default = all;
     bundle = all;
-    # Every variant is an attribute of it too: `nix build .#redistributable.<variant>`.
+    # The bundle, which also has each variant as an attribute: `nix build
+    # .#redistributable.<variant>`.
     redistributable = all // byName (variant: variant.package);
     inherit ci;
   }
@@ -148,9 +155,10 @@ in
     program = "${program}/bin/${name}";
   }) programs;
 
-  checks = pick "check" parts;
+  checks = collect "check" extras;
 
-  # `nix develop .#<variant>`, `.#devShells.<variant>` and `.#testShells.<variant>`: Nix looks for each here.
+  # Nix looks here for `nix develop .#<variant>`, `.#devShells.<variant>` and
+  # `.#testShells.<variant>`.
   devShells =
     shells
     // (
@@ -165,13 +173,14 @@ in
         { }
     );
 
-  # What Nix does not want among packages: lists, and sets of derivations. `nix build .#backendBundle.cuda` finds them.
+  # Lists and sets of derivations, which Nix refuses among packages. `nix build
+  # .#backendBundle.cuda` finds them here.
   legacyPackages = {
     variants = map (variant: variant.variant) variants;
     archVariants = map (variant: variant.variant) variants;
     backendBundle = bundles;
     inherit backendCi;
-    ciTests = pick "test" lively;
+    ciTests = collect "test" withPython;
   };
 }
 // (if tool == null then { } else { formatter = import ./formatter.nix { inherit recipes; }; })

@@ -1,5 +1,6 @@
-# What one variant is besides its package: a check, the same as a program, and two shells. Without a pinned Python for the
-# system there are neither programs nor shells, and the check is that it builds.
+# The extras of a variant besides its package: a check, its tests as a program, and two shells.
+# Where no Python is pinned for the system, there are neither programs nor shells, and the check is
+# the package itself.
 {
   name,
   hub,
@@ -7,10 +8,10 @@
   root,
   # From ../recipes.nix, for the variant's system.
   recipes,
-  # For shells: kernel-builder, or null.
+  # The kernel-builder of shells, or null.
   tool,
   doGetKernelCheck ? true,
-  # Functions from Python packages by name to a list of them.
+  # Functions from a set of Python packages to a list of some of them.
   pythonInputs ? [ ],
   # From ./python-packages.nix.
   pythonPackages,
@@ -33,19 +34,21 @@ let
       toolchain = variant.toolchain or { };
       archives = pythonPackages.archives recipes.system;
     };
-  # The Python of checks and tests, which fail without a package that they ask for.
+  # The Python of checks and tests. They fail without a package that they ask for.
   python = pythonWith pythonInputs;
-  # The Python of shells, which open without the packages that nobody has pinned: pip can install them there.
+  # The Python of shells. They open without the packages that nobody has pinned: pip can install
+  # those there.
   shellPython = pythonWith [ ];
   cuda = tools.cuda or null;
-  # A build has no GPU, a person may have one.
+  # A Python whose torch runs on the CPU, for checks: a build has no GPU.
   onCpu =
     python:
     python.cpu {
       cudart = if cuda == null then null else "${cuda.toolkit}/lib64/libcudart.so.*";
       triton = builtins.elem backend python.tritonBackends;
     };
-  here =
+  # A Python whose torch runs on this machine, for programs and shells: a person may have a GPU.
+  onThisMachine =
     python:
     if !python.hasTorch then
       python.withoutTorch
@@ -53,8 +56,9 @@ let
       python.cuda
     else
       onCpu python;
-  # Other libraries than torch's may need a GPU.
-  loads = python.isPinned && python.hasTorch && (variant ? toolchain.torch || !(variant ? toolchain));
+  # Whether a check can load the variant. Libraries for another framework than torch may need a GPU.
+  canLoad =
+    python.isPinned && python.hasTorch && (variant ? toolchain.torch || !(variant ? toolchain));
 
   repo = hub.repo-id or null;
   tests =
@@ -78,13 +82,13 @@ let
         ;
       inherit (variant) variant;
       toolchain = tools;
-      environment = here shellPython;
+      environment = onThisMachine shellPython;
       unpinned = python.missing;
     };
 in
 {
   check =
-    if doGetKernelCheck && loads then
+    if doGetKernelCheck && canLoad then
       recipes.check {
         inherit
           backend
@@ -95,7 +99,8 @@ in
           ;
         inherit (variant) variant;
         environment = onCpu python;
-        # Tests of compiled kernels skip what needs a GPU. A kernel of Python alone for a GPU has no other tests.
+        # Tests of compiled kernels that need a GPU skip themselves. A kernel of Python alone for a
+        # GPU has no other tests.
         runsTests = variant ? toolchain || backend == "cpu";
       }
     else
@@ -103,7 +108,7 @@ in
   hasPython = python.isPinned;
   test = recipes.testProgram {
     inherit package repo tests;
-    environment = here python;
+    environment = onThisMachine python;
   };
   devShell = shell "dev" null;
   testShell = shell "test" package;

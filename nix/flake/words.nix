@@ -1,8 +1,8 @@
-# The words of the flake.nix that a kernel's folder belongs to: everything in it that may be the name of a variable. Empty
-# where there is no flake.nix.
+# The words of a kernel's flake.nix that may be names of variables. The file lies in the kernel's
+# folder or the nearest one above it; the list is empty where there is none.
 { root }:
 let
-  find =
+  textsFrom =
     folder:
     let
       parent = dirOf folder;
@@ -12,11 +12,11 @@ let
     else if parent == folder || toString parent == builtins.storeDir then
       [ ]
     else
-      find parent;
+      textsFrom parent;
 in
 builtins.concatMap (
   text:
   builtins.filter (word: builtins.isString word && word != "") (
     builtins.split "[^a-zA-Z0-9_'-]+" text
   )
-) (find root)
+) (textsFrom root)

@@ -1,4 +1,5 @@
-# Several variants in one folder: what is uploaded, and what `kernels.get_local_kernel` takes.
+# Several variants in one folder, which can be uploaded, and which `kernels.get_local_kernel` loads
+# from.
 { run }:
 { name, variants }:
 run {

@@ -1,29 +1,31 @@
-# Translation units that are compiled alike -> a function of each to its object file. Inputs of an
-# object are its file, the headers that this reaches, its flags and its toolchain alone, so
-# no other change makes it compile again. Device code may be compiled in parts: then `parts` of the
-# result are those, and the result only joins them.
+# A group of units that are compiled alike -> a function from a unit to its object. The only inputs
+# of an object are the unit's file, the headers that it reaches, its flags and its toolchain, so no
+# other change compiles it again. A unit may be compiled in parts: then the object is a join, and
+# has the parts as `parts`.
 { environments, runs }:
 {
-  # From nix/default.nix `toolchain`.
+  # From `toolchain` of ../system-recipes.nix.
   toolchain,
   # One of `Driver` in src/plan/types.rs.
   driver,
   # Folders of the kernel that are searched for headers.
   include,
-  # Folders of libraries of headers, which are searched after the framework's.
+  # Folders of libraries of headers, which are searched after the framework's folders.
   libraries ? [ ],
   # Flags in the order in which the driver gets them. They hold no store path.
   flags,
-  # Whether they reach headers of the framework or of Python. If not, they are no inputs.
+  # Whether the units reach headers of the framework or of Python. If not, these headers are no
+  # inputs.
   framework,
-  # Whether they are for machines that offer `big-parallel` alone.
+  # Whether only machines that offer `big-parallel` may compile the units.
   heavy ? false,
-  # From src/plan/split.rs: how they are compiled in parts; null: in one piece.
+  # The architectures of the parts, from `split` of resolve.nix; null if units are compiled in one
+  # piece.
   split ? null,
-  # Header of macros that register operators, for units that do so with it, else null.
+  # The header of macros that register operators, for units that use it, else null.
   registration,
-  # `NAME=value`: a macro that holds the op namespace, for units that need it, else null. The others
-  # leave it to the link.
+  # The macro of the op namespace as `NAME=value`, for units that need it, else null. Other units
+  # leave the namespace to the link.
   define,
 }:
 let
@@ -36,13 +38,13 @@ let
       ]
     else
       [ ];
-  # Toolkits of GPUs that the variant has.
+  # The GPU toolkits of the variant.
   toolkits = present [
     toolchain.cuda
     toolchain.rocm
     toolchain.oneapi
   ];
-  # Tools and variables that one driver needs and others do not.
+  # Tools and variables that only one driver needs.
   drivers = {
     nvcc.values.cuda = toolchain.cuda.toolkit;
     clang = {
@@ -67,7 +69,7 @@ let
     "apple-clang++".values.metallibHeader = ../../templates/torch/metallib.h;
     metal.values.metal = ./metal.sh;
   };
-  needs = {
+  driverNeeds = {
     tools = [ ];
     values = { };
   }
@@ -77,12 +79,12 @@ let
     name = driver;
     # nvcc calls /bin/sh.
     needsShell = driver == "nvcc";
-    tools = present ([ toolchain.host.bin ] ++ needs.tools);
+    tools = present ([ toolchain.host.bin ] ++ driverNeeds.tools);
     scripts = {
       compile = ./compile.sh;
       join = ./join.sh;
     };
-    values = needs.values // {
+    values = driverNeeds.values // {
       includesScript = ./includes.sh;
       compileScript = ./compile.sh;
       registration = if registration == null then "" else registration;
@@ -90,21 +92,21 @@ let
         builtins.concatMap (tool: tool.include) frameworks
         ++ libraries
         ++ builtins.concatMap (tool: tool.include) toolkits;
-      # Where these headers lie must not reach the object.
+      # Prefixes of headers' paths, which must not reach the object.
       prefixes =
         (if framework then [ toolchain.framework.prefix ] else [ ])
         ++ libraries
         ++ builtins.concatMap (tool: tool.include) toolkits;
     };
   };
-  # Attributes that all parts have in common; `flags` come on top.
+  # Attributes that the whole unit, its parts and its join have in common.
   common = {
     inherit driver environment include;
     define = if define == null then "" else define;
   }
   // (if heavy then { requiredSystemFeatures = [ "big-parallel" ]; } else { });
-  # NB: src/steps knows compilations by `part`, and joins by `devices`.
-  whole = runs (
+  # NB: src/steps recognizes compilations by `part`, and joins by `devices`.
+  compileWhole = runs (
     common
     // {
       inherit flags;
@@ -112,58 +114,61 @@ let
       part = "whole";
     }
   );
-  compiled =
-    part: more:
+  compilePart =
+    part: archFlags:
     runs (
       common
       // {
         inherit part;
         script = "compile";
         archList = split.archList or "";
-        flags = flags ++ more;
+        flags = flags ++ archFlags;
       }
     );
   hostArch = builtins.head (builtins.filter (arch: arch.sm == split.host) split.archs);
-  # nvcc makes host code from facts of the device code, which then is kept.
-  isDeviceToo = driver == "nvcc";
-  hostName = "host" + (if isDeviceToo then "+sm_${split.host}" else "");
-  host = compiled hostName hostArch.flags;
-  isInHost = arch: isDeviceToo && arch == hostArch;
-  device = map (arch: {
+  # NB: nvcc makes host code from facts of its device code. So the part of the host code keeps its
+  # device code.
+  hostHasDeviceCode = driver == "nvcc";
+  hostName = "host" + (if hostHasDeviceCode then "+sm_${split.host}" else "");
+  compileHost = compilePart hostName hostArch.flags;
+  isInHost = arch: hostHasDeviceCode && arch == hostArch;
+  deviceParts = map (arch: {
     inherit arch;
-    make = if isInHost arch then null else compiled "sm_${arch.sm}" arch.flags;
+    make = if isInHost arch then null else compilePart "sm_${arch.sm}" arch.flags;
   }) split.archs;
-  join = runs (
+  joinParts = runs (
     common
     // {
       script = "join";
-      # NB: arrays of the same order, as `devices` is.
+      # NB: these arrays have the order of `devices`.
       archs = map (arch: arch.sm) split.archs;
       ptx = map (arch: if arch ? ptx then "yes" else "") split.archs;
       fatbinary = split.fatbinary or [ ];
-      # For a unit whose parts do not fit together.
+      # The attributes of a whole unit, which join.sh compiles if the parts do not fit together.
       part = "whole";
       flags = flags ++ builtins.concatMap (arch: arch.flags ++ arch.ptx or [ ]) split.archs;
     }
   );
 in
-# `name`: store name of the object, less its `.o`. `source`: the file's path in the kernel's folder,
-# which is also where it lies when compiled. `unit`: from sources.nix, what it is compiled from.
+# `name`: the store name of the object, without `.o`. `source`: the file's path in the kernel's
+# folder, which is also its path while it is compiled. `unit`: its `inputs` from sources.nix.
 name: source: unit:
 let
-  own = unit // {
+  unitAttrs = unit // {
     inherit source;
     name = "${name}.o";
   };
-  part = make: suffix: make (own // { name = "${name}-${suffix}.o"; });
-  hostPart = part host hostName;
-  devices = map ({ arch, make }: if make == null then hostPart else part make "sm_${arch.sm}") device;
+  makePart = make: suffix: make (unitAttrs // { name = "${name}-${suffix}.o"; });
+  hostPart = makePart compileHost hostName;
+  devices = map (
+    { arch, make }: if make == null then hostPart else makePart make "sm_${arch.sm}"
+  ) deviceParts;
 in
 if split == null then
-  whole own
+  compileWhole unitAttrs
 else
-  join (
-    own
+  joinParts (
+    unitAttrs
     // {
       host = hostPart;
       inherit devices;

@@ -1,8 +1,9 @@
-# What every variant has, with native code or without: an id made of its content, and a package of its Python files.
-# NB: called once for each kernel, so that variants share what is in it.
+# The parts that variants with and without native code have in common: an id made of the variant's
+# content, and a package of its Python files. NB: called once for each kernel, so that variants
+# share its values.
 {
   name,
-  # Python files: the folder and the file name extensions that belong to the package.
+  # The folder of the Python package, and the extensions of its files.
   python,
   # From sources.nix.
   sources,
@@ -12,23 +13,23 @@ let
   pythonTree = sources.tree pythonFiles;
 in
 id: rec {
-  # The build's id: name of its Python module, its library and its op namespace. It holds the Python files too, since
-  # those register things under the namespace.
+  # The build id, which names the Python module, the library and the op namespace. It is a hash of
+  # the Python files too, since they may register operators under the namespace.
   namespace = "${id.prefix}_${sources.hash id.salt (id.files ++ pythonFiles)}";
 
   package =
     recipe:
     {
       variant,
-      # Linked library, or null.
+      # The linked library, or null.
       library,
-      # Template of _ops.py.
+      # The template of _ops.py.
       ops,
       metadata,
-      # The namespace of its operators; null: its own.
+      # The namespace of the operators; null: the build id.
       opNamespace,
     }:
-    sources.fresh (
+    sources.requireCurrent (
       recipe.package {
         inherit
           library

@@ -1,17 +1,17 @@
-# build.nix -> what a kernel's flake and the command line ask for.
+# build.nix -> the kernel's variants as derivations, for its flake and for the command line.
 {
   name,
   # "torch" or "tvmFfi".
   framework,
-  # Folder and file name extensions of the Python package.
+  # The folder of the Python package, and the extensions of its files.
   python,
-  # Where it is published, as far as build.toml says: `repo-id`, `branch`.
+  # Where the kernel is published, as far as build.toml says: `repo-id`, `branch`.
   hub ? { },
-  # Digests of the rows of the release table that it is compiled for, by profile and name.
+  # Digests of the rows of the release table that the kernel is compiled for, by profile and name.
   variants,
   # Backends of variants of Python alone, by name.
   pythonVariants ? { },
-  # rows.nix, resolve.nix and sources.nix describe the others.
+  # rows.nix, resolve.nix and sources.nix describe the other arguments.
   sections ? [ ],
   ...
 }@given:
@@ -38,17 +38,19 @@ let
     inherit content resolved;
     framework = frameworks.torchNoarch;
   };
-  # The best first. Rows are in their order already.
   inherit (import ../release-table.nix) backends;
-  byBackend =
+  # Variants in the order of their backends. Those of one backend keep their order, which is that of
+  # the rows.
+  sortByBackend =
     variants:
     builtins.concatMap (
       backend: builtins.filter (variant: variant.backend == backend) variants
     ) backends;
-  bestFirst =
+  # The best first: bundled variants, then the others.
+  sortBestFirst =
     variants:
-    byBackend (builtins.filter (variant: variant.bundle) variants)
-    ++ byBackend (builtins.filter (variant: !variant.bundle) variants);
+    sortByBackend (builtins.filter (variant: variant.bundle) variants)
+    ++ sortByBackend (builtins.filter (variant: !variant.bundle) variants);
   compiled = map compile (import ./rows.nix kernel);
   packed = map (
     variant:
@@ -57,10 +59,11 @@ let
       backend = pythonVariants.${variant};
     }
   ) (builtins.attrNames pythonVariants);
-  all = bestFirst (compiled ++ packed);
+  all = sortBestFirst (compiled ++ packed);
 
-  # Variants that a system builds. Those that any system can build are built on the given one.
-  on =
+  # The variants that a system builds. A variant of Python alone, which any system can build, is
+  # built on this one.
+  variantsOn =
     system:
     map (variant: { package = variant.packageOn system; } // variant // { inherit system; }) (
       builtins.filter (variant: variant.system or system == system) all
@@ -75,25 +78,26 @@ let
     );
 in
 {
-  inherit hub name on;
+  inherit hub name variantsOn;
   variants = all;
-  # Systems that build variants, sorted.
+  # The systems that build variants, sorted.
   systems =
     if packed == [ ] then
       builtins.attrNames (builtins.groupBy (variant: variant.system) compiled)
     else
       import ../systems.nix;
 
-  # What `kernel-builder build` and `plan` ask for, of some variants: the derivation of each and of its library.
+  # The derivations that `kernel-builder build` and `plan` ask for: the package and the library of
+  # each named variant.
   work =
     system: names:
     let
-      known = byName (compiled ++ on system);
+      variantsByName = byName (compiled ++ variantsOn system);
     in
     map (
       name:
       let
-        variant = known.${name};
+        variant = variantsByName.${name};
       in
       {
         derivation = variant.package.drvPath;

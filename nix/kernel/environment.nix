@@ -1,10 +1,10 @@
-# Tools and attributes that many steps have in common -> one folder of scripts that know them. NB:
-# for each input of a derivation Nix takes longer than for a kilobyte of its text.
+# Tools and variables that many steps have in common -> one folder, whose scripts hold them. NB: an
+# input of a derivation takes Nix longer than a kilobyte of its text.
 { run }:
 {
-  # "nvcc"
+  # The driver of the steps, e.g. "nvcc".
   name,
-  # Files by the name that steps call them by.
+  # Files, by the names under which steps call them.
   scripts,
   tools,
   needsShell ? false,
@@ -16,7 +16,7 @@ run (
   // {
     name = "${name}-environment";
     script = ./environment.sh;
-    # NB: src/steps knows environments by it.
+    # NB: src/steps recognizes environments by this attribute.
     environmentOf = name;
     inherit needsShell tools;
     variables = builtins.attrNames values;

@@ -1,5 +1,6 @@
-# The variants of a kernel with native code: a function from a row of the release table to the derivations of its variant.
-# resolve.nix says what is compiled and how; here it becomes derivations. frameworks.nix has what differs between frameworks.
+# The variants of a kernel with native code: a function from a row of the release table to the
+# derivations of its variant. resolve.nix says which units are compiled and how; this file makes
+# derivations of them.
 {
   # build.nix, each section with a `key`.
   kernel,
@@ -15,7 +16,7 @@ let
   inherit (import ../release-table.nix) compilers;
   unitsByKey = sources.units kernel.sections;
 
-  # The objects of a group of units.
+  # The objects of a group of units, as a function of the group.
   compile =
     {
       # The recipes of the system that compiles, and the toolchain.
@@ -49,16 +50,17 @@ let
       );
     in
     map (
-      source: object "${name}-${source}" source (sources.fresh units.${source}.inputs)
+      source: object "${name}-${source}" source (sources.requireCurrent units.${source}.inputs)
     ) group.sources;
 
-  # By compilers, as `resolved.compiled` is: the objects of groups that all rows share, and null for the other groups.
+  # The objects of each group by compilers, in the order of `resolved.compiled`. They are null for a
+  # group that rows do not share.
   shared = builtins.mapAttrs (
     key: components:
     let
       recipe = (import ../recipes.nix).${compilers.${key}.system};
       toolchain = recipe.toolchain compilers.${key}.toolchain;
-      ofGroup =
+      objectsOfGroup =
         component: group:
         let
           objects = compile { inherit component recipe toolchain; } group;
@@ -68,7 +70,7 @@ let
             objectsOf = group.driver;
           };
         in
-        # NB: a link takes time for each input, and many variants have the same ones.
+        # NB: Nix takes time for each input of a link, and many variants link the same objects.
         if group.driver == "metal" || builtins.length objects <= import ./input-limit.nix then
           objects
         else
@@ -76,11 +78,13 @@ let
     in
     map (
       component:
-      map (group: if group.shared == null then null else ofGroup component group.shared) component.groups
+      map (
+        group: if group.shared == null then null else objectsOfGroup component group.shared
+      ) component.groups
     ) components
   ) resolved.compiled;
 
-  # By compilers: the files of the kernel that variants are made of, sorted.
+  # The kernel's files that the libraries of some compilers are made of, sorted, by these compilers.
   filesOf = builtins.mapAttrs (
     _: components:
     builtins.attrNames (
@@ -112,24 +116,24 @@ let
   inherit (plan) variant;
   recipe = (import ../recipes.nix).${system};
   tools = recipe.toolchain toolchain;
-  # NB: an `inherit` from the call would make Nix compute it twice.
-  own = content (plan.id // { files = filesOf.${row.compilers}; });
-  inherit (own) namespace package;
+  # NB: an `inherit` from the call itself would make Nix compute it twice.
+  contentOfVariant = content (plan.id // { files = filesOf.${row.compilers}; });
+  inherit (contentOfVariant) namespace package;
 
-  # The objects of each group, with its driver.
+  # The objects of each group, with the group's driver.
   compiled = builtins.concatLists (
     builtins.genList (
-      at:
+      componentIndex:
       let
-        component = builtins.elemAt resolved.compiled.${row.compilers} at;
-        inherit (builtins.elemAt plan.components at) units;
-        known = builtins.elemAt shared.${row.compilers} at;
+        component = builtins.elemAt resolved.compiled.${row.compilers} componentIndex;
+        inherit (builtins.elemAt plan.components componentIndex) units;
+        sharedObjects = builtins.elemAt shared.${row.compilers} componentIndex;
       in
       builtins.genList (
-        index:
+        groupIndex:
         let
-          group = builtins.elemAt units index;
-          objects = builtins.elemAt known index;
+          group = builtins.elemAt units groupIndex;
+          objects = builtins.elemAt sharedObjects groupIndex;
         in
         {
           inherit (group) driver;
@@ -145,17 +149,17 @@ let
       ) (builtins.length units)
     ) (builtins.length plan.components)
   );
-  objectsOf =
+  objectsOfDrivers =
     isWanted:
     builtins.concatMap (group: group.objects) (builtins.filter (group: isWanted group.driver) compiled);
-  objects = objectsOf (driver: driver != "metal");
+  objects = objectsOfDrivers (driver: driver != "metal");
 
   library = recipe.link {
     name = "${name}-${variant}-library";
     toolchain = tools;
     library = "${namespace}.${plan.link.extension}";
     inherit namespace objects;
-    shaders = objectsOf (driver: driver == "metal");
+    shaders = objectsOfDrivers (driver: driver == "metal");
     inherit (framework) registration;
     archs = plan.link.archs or [ ];
     moreArchs = plan.link.moreArchs or false;
@@ -181,7 +185,7 @@ in
   inherit (plan) bundle variant;
   inherit (row) backend;
   buildId = namespace;
-  # Evaluating names of variants touches none of the above.
+  # NB: lazy, so that a list of the names of variants computes no derivation.
   package = package recipe {
     inherit library variant;
     inherit (plan) metadata;

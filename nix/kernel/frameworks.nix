@@ -1,11 +1,11 @@
-# What the recipes of variants need to know of each framework.
+# The facts of each framework that the recipes of variants need.
 {
   torch = {
     # The macro that holds the build's id where native code needs it.
     define = "TORCH_EXTENSION_NAME";
-    # Header of macros that register operators.
+    # The header of macros that register operators.
     registration = ../../templates/torch/registration.h;
-    # Template of the generated Python module _ops.py.
+    # The template of the generated Python module _ops.py.
     ops = ../../templates/torch/_ops.py;
   };
   torchNoarch = {

@@ -4,26 +4,26 @@
 {
   name,
   toolchain,
-  # File name of the library.
+  # The file name of the library.
   library,
-  # Store paths, in link order; `@` and one: a response file.
+  # Store paths in link order. An `@` before a path marks a response file.
   objects,
-  # The op namespace, defined here for units that leave it to the link.
+  # The op namespace. The link defines it for units that leave it open.
   namespace,
-  # The header whose REGISTER_EXTENSION makes the library a Python module where no object does;
-  # null: it is none.
+  # The header whose REGISTER_EXTENSION makes the library a Python module if no object does; null if
+  # the library is no Python module.
   registration,
-  # Compiled Metal shaders, to be embedded.
+  # Compiled Metal shaders that the library embeds.
   shaders,
   # "g++", "icpx" or "apple-clang++"
   driver,
   # Flags before and libraries after the objects.
   flags,
   libraries,
-  # CUDA architectures that it must hold device code for, and whether it may hold more.
+  # CUDA architectures that the library must hold device code for, and whether it may hold more.
   archs,
   moreArchs,
-  # Whether objects were compiled for OpenMP.
+  # Whether some objects were compiled for OpenMP.
   openmp,
   # The newest version of each symbol family that the library may need, e.g. { GLIBC = "2.28"; }.
   policy,
@@ -47,7 +47,7 @@ run {
   script = if driver == "apple-clang++" then ./link-macos.sh else ./link.sh;
   namespaceScript = ./namespace.sh;
   openmpScript = if openmp then ./openmp.sh else "";
-  # The functions of an OpenMP runtime; it is not linked.
+  # The list of functions that an OpenMP runtime has. The library is not linked with it.
   libgomp = if openmp then "${toolchain.host.libraries}/libgomp.so.1" else "";
   archsScript = if archs == [ ] then "" else ./archs.sh;
   moreArchs = if moreArchs then "yes" else "";
@@ -58,13 +58,13 @@ run {
     toolchain.host.bin
     (if driver == "icpx" then toolchain.oneapi.bin else null)
   ];
-  # C and C++ libraries that keep the policy, where the host compiler's own do not.
+  # C and C++ libraries that keep the policy, if those of the host compiler do not.
   platform =
     if toolchain.host.keepsPolicy then
       ""
     else
       manylinux {
-        # It has no OpenMP.
+        # The libraries have no OpenMP.
         policy = builtins.removeAttrs policy [
           "GOMP"
           "OMP"

@@ -1,5 +1,5 @@
-# The variants of a kernel of Python files alone: a function from a backend's variant to its package. Every system builds the
-# same bytes, so it belongs to none.
+# The variants of Python files alone: a function from the name and the backend of a variant to its
+# package. Such a variant has no system, since every system builds the same bytes.
 {
   # From frameworks.nix.
   framework,
@@ -7,20 +7,20 @@
   resolved,
   content,
 }:
-given:
+{ variant, backend }:
 let
-  plan = resolved.python given;
-  own = content (plan.id // { files = [ ]; });
+  plan = resolved.python { inherit backend variant; };
+  contentOfVariant = content (plan.id // { files = [ ]; });
 in
 {
   inherit plan;
-  buildId = own.namespace;
+  buildId = contentOfVariant.namespace;
   inherit (plan) bundle variant;
-  inherit (given) backend;
-  # The derivation, as a system builds it: with the seed of that system, and nothing else.
+  inherit backend;
+  # The derivation that a system builds. Its only tool is the seed of that system.
   packageOn =
     system:
-    own.package (import ../recipes.nix).${system} {
+    contentOfVariant.package (import ../recipes.nix).${system} {
       library = null;
       opNamespace = null;
       inherit (plan) metadata variant;

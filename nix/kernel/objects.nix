@@ -1,10 +1,10 @@
-# Objects -> a response file, which compilers and binutils read as `@file`: one input of the many
-# libraries that share them.
+# Objects -> a response file that lists them, which compilers and binutils read as `@file`.
+# Libraries that share the objects have it as one input.
 { run }:
 {
   name,
   objects,
-  # The driver that compiled them. NB: src/steps knows these lists by it.
+  # The driver that compiled the objects. NB: src/steps recognizes response files by this attribute.
   objectsOf,
 }:
 run {

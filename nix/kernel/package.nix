@@ -2,18 +2,18 @@
 # `kernels.get_kernel` loads it.
 { run }:
 {
-  # Kernel and variant.
+  # The names of the kernel and of the variant.
   name,
   variant,
-  # The id of the build.
+  # The build id.
   namespace,
-  # The namespace of its operators: that id, unless its author chose another.
+  # The namespace of the operators: the build id, unless the kernel's author chose another.
   opNamespace,
   # A folder that holds the linked library, or null.
   library,
-  # Template of _ops.py.
+  # The template of _ops.py.
   ops,
-  # Python files as a tree.
+  # The folder of the Python files.
   python,
   # The fixed part of metadata.json.
   metadata,
@@ -34,7 +34,7 @@ run {
     // {
       id = namespace;
       provenance.kernel-builder.version = import ../version.nix;
-      # Replaced by package.sh, which sees the files.
+      # package.sh replaces "@files@" by the digests of the files.
       digest = {
         algorithm = "sha256";
         files = "@files@";

@@ -1,45 +1,45 @@
-# build.nix and a row of the release table -> one variant in full: its units with all of their flags,
-# its link, its metadata. Pure data, no derivations. src/plan/ makes the same of build.toml;
-# tests/plan/agreement.rs compares the two for every variant.
+# build.nix and a row of the release table -> one variant in full: its units with all of their
+# flags, its link, its metadata. It is pure data, without derivations. src/plan/ computes the same
+# from build.toml; tests/plan/agreement.rs compares the two for every variant.
 {
   name,
-  # Folder and file name extensions of the Python package.
+  # The folder of the Python package, and the extensions of its files.
   python,
   # Fields of metadata.json.
   metadata,
   # Hashes of the keys of build.toml that native code depends on, by backend.
   salts,
-  # Parts of build.toml with native code: the binding, then the sections.
+  # The sections of build.toml with native code: the binding, then the kernel sections.
   sections ? [ ],
   # GPU architectures by compute, e.g. { "cu128 cu129" = "9.0 10.0"; }.
   archs ? { },
-  # Architectures that a linked library must hold device code for, where these are others.
+  # Architectures that a linked library must hold device code for, if they are not `archs`.
   linkedArchs ? archs,
   # Macros that every unit gets.
   defines ? [ ],
-  # C++ standards of units without a framework, by compilers, where they are not the release table's.
+  # C++ standards of units without a framework, by compilers, if they are not the release table's.
   standards ? { },
-  # Op namespace of the operators, where it is not the build's own.
+  # The op namespace of the operators, if it is not the build id.
   opNamespace ? null,
-  # First part of the names of variants that keep torch's stable ABI, by backend.
+  # The first part of the names of variants that keep torch's stable ABI, by backend.
   stableAbi ? { },
-  # Names of the variants that are built when nothing is asked for, where rows do not say so.
+  # Names of the variants that are built by default, if rows do not say it.
   bundled ? null,
   ...
 }:
 let
   table = import ../release-table.nix;
   words = text: builtins.filter builtins.isString (builtins.split " " text);
-  # The drivers that can compile a unit for each architecture apart.
+  # The drivers that can compile a unit in parts, one for each architecture.
   cudaDrivers = [
     "clang"
     "nvcc"
   ];
   optional = name: value: if value == null then { } else { ${name} = value; };
 
-  # A value that is not the same for all rows is a set with one attribute, the attribute of rows that
-  # it depends on: { backend = { cpu = …; cuda = …; }; }.
-  pick =
+  # A value of build.nix for one row. A value that differs between rows is a set with one attribute,
+  # which is the attribute of rows that it depends on: { backend = { cpu = …; cuda = …; }; }.
+  valueFor =
     row: default: value:
     if builtins.isAttrs value then
       let
@@ -67,7 +67,8 @@ let
     section: if section ? archs then section // { archs = byCompute section.archs; } else section
   ) sections;
   archsFor = section: compilers: (section.archs or archsOf).${compilers.compute} or [ ];
-  # A section for GPUs is not compiled where a toolkit has none of its architectures.
+  # Whether some compilers compile a section. They do not if their toolkit has none of its
+  # architectures.
   isActive =
     compilers: section:
     !(section ? backend)
@@ -75,17 +76,18 @@ let
       section.backend == compilers.backend
       && (!(section ? archs) || section.archs ? ${compilers.compute});
 
-  # How units are compiled for each architecture apart; null where they are compiled in one piece.
+  # How the units of a group are compiled in parts; null if each is compiled in one piece.
   split =
     compilers: section: group: driver:
     let
       parts = map (arch: table.architectures.${driver}.${arch}) (archsFor section compilers);
       whole = words (section.whole or "");
       fatbinary = section.fatbinary.${driver} or [ ];
-      # NB: nvcc's host code knows the kernels of one architecture, in a whole unit those of the last.
-      isLast = driver == "nvcc" && group.dependsOnArch or false;
-      host = builtins.elemAt parts (if isLast then builtins.length parts - 1 else 0);
-      # Ascending, and equal ones are neighbours.
+      # NB: nvcc's host code knows the device functions of one architecture only. In a whole unit,
+      # that is the last one.
+      followsLast = driver == "nvcc" && group.dependsOnArch or false;
+      host = builtins.elemAt parts (if followsLast then builtins.length parts - 1 else 0);
+      # The numbers of the architectures, each once, in ascending order.
       numbers = builtins.foldl' (
         numbers: part: if builtins.elem part.number numbers then numbers else numbers ++ [ part.number ]
       ) [ ] parts;
@@ -107,8 +109,8 @@ let
         if group.listsArchs or false then builtins.concatStringsSep "," (map toString numbers) else null
       );
 
-  # A group of units as some compilers take it, and `standardFlag`: a function from the C++ standard to
-  # the list of flags that ask for it.
+  # A group of units with the driver and the flags of some compilers, and `standardFlag`: a function
+  # from a C++ standard to the list of flags that ask for it.
   groupFor =
     compilers: section: group:
     let
@@ -122,8 +124,8 @@ let
         in
         part.flags ++ part.ptx or [ ]
       ) (archsFor section compilers);
-      families = pick compilers [ ] (section.headerLibraries or [ ]);
-      archives = pick compilers [ ] (section.headerArchives or [ ]);
+      families = valueFor compilers [ ] (section.headerLibraries or [ ]);
+      archives = valueFor compilers [ ] (section.headerArchives or [ ]);
     in
     {
       standardFlag = number: if standard == null then [ ] else [ "${standard}${toString number}" ];
@@ -132,32 +134,34 @@ let
       namespace = group.namespace or "none";
       framework = group.framework or false;
       flags =
-        (if group.kind == "metal" then [ ] else pick compilers [ ] defines)
+        (if group.kind == "metal" then [ ] else valueFor compilers [ ] defines)
         ++ flags
         ++ (if parts == null && group.kind == "device" then archFlags else [ ])
-        ++ pick compilers [ ] (section.flags.${driver} or [ ]);
+        ++ valueFor compilers [ ] (section.flags.${driver} or [ ]);
     }
     // optional "heavy" (if group.heavy or false then true else null)
     // optional "split" parts
     // optional "headerLibraries" (if families == [ ] then null else families)
     // optional "headerArchives" (if archives == [ ] then null else archives);
-  # Flags that headers ask for come first, so that those of build.toml prevail.
-  withFlagsOf =
-    asked: group:
+  # A group with the macros and the C++ standard that its headers ask for. They come first, so that
+  # flags of build.toml prevail.
+  addFlags =
+    required: group:
     builtins.removeAttrs group [ "standardFlag" ]
     // (
       if group.driver == "metal" then
         { }
       else
-        { flags = asked.defines ++ group.standardFlag asked.standard ++ group.flags; }
+        { flags = required.defines ++ group.standardFlag required.standard ++ group.flags; }
     );
 
-  # By compilers: the sections that they compile. Each of its groups is `shared` by all rows of these
-  # compilers, or waits for a row: `for`.
+  # The sections that some compilers compile, by these compilers. `forRow` of a group is a function
+  # from a row to the group with its flags. `shared` is the same group if it has the same objects
+  # for all rows, else null.
   compiled = builtins.mapAttrs (
     key: compilers:
     let
-      nobody = {
+      withoutFramework = {
         defines = [ ];
         standard = standards.${key} or compilers.standard;
       };
@@ -165,33 +169,33 @@ let
         section: written:
         let
           group = groupFor compilers section written;
-          own = withFlagsOf nobody group;
+          groupWithFlags = addFlags withoutFramework group;
         in
         if group.framework then
           {
             inherit (group) sources;
             shared = null;
-            for = row: withFlagsOf row group;
+            forRow = row: addFlags row group;
           }
         else
           {
             inherit (group) sources;
-            shared = if group.namespace == "compiled" then null else own;
-            for = _: own;
+            shared = if group.namespace == "compiled" then null else groupWithFlags;
+            forRow = _: groupWithFlags;
           };
     in
     map (section: {
       inherit (section) key name include;
       openmp = section.openmp or false;
       moreArchs = section.moreArchs or false;
-      groups = map (group section) (pick compilers [ ] section.units);
+      groups = map (group section) (valueFor compilers [ ] section.units);
     }) (builtins.filter (isActive compilers) sectionsByCompute)
   ) table.compilers;
 
   metadataOf =
     row: archs:
     let
-      values = builtins.mapAttrs (_: pick row null) metadata;
+      values = builtins.mapAttrs (_: valueFor row null) metadata;
       present = builtins.filter (name: values.${name} != null) (builtins.attrNames values);
     in
     builtins.listToAttrs (
@@ -215,23 +219,23 @@ in
 {
   inherit compiled;
 
-  # A compiled variant.
+  # The variant of a row.
   variant =
     row:
     let
       components = map (component: {
         inherit (component) name include;
-        units = map (group: group.for row) component.groups;
+        units = map (group: group.forRow row) component.groups;
       }) compiled.${row.compilers};
-      any =
+      anyComponent =
         attribute:
-        builtins.any (component: pick row false component.${attribute}) compiled.${row.compilers};
+        builtins.any (component: valueFor row false component.${attribute}) compiled.${row.compilers};
       hasDeviceCode = builtins.any (
         component: builtins.any (group: builtins.elem group.driver cudaDrivers) component.units
       ) components;
       linked = if hasDeviceCode then linkedArchsOf.${row.compute} or [ ] else [ ];
-      openmp = any "openmp";
-      namespace = pick row null opNamespace;
+      openmp = anyComponent "openmp";
+      namespace = valueFor row null opNamespace;
       variant =
         if stableAbi ? ${row.backend} then
           "${stableAbi.${row.backend}}-${row.compute}-${row.system}"
@@ -256,7 +260,7 @@ in
               ];
         }
         // optional "archs" (if linked == [ ] then null else linked)
-        // optional "moreArchs" (if hasDeviceCode && any "moreArchs" then true else null)
+        // optional "moreArchs" (if hasDeviceCode && anyComponent "moreArchs" then true else null)
         // optional "openmp" (if openmp then true else null);
       metadata = metadataOf row (archsOf.${row.compute} or [ ]);
     }
@@ -265,7 +269,7 @@ in
   # A variant of Python alone, for a backend.
   python =
     {
-      # Name of the variant.
+      # The variant's name.
       variant,
       backend,
     }:

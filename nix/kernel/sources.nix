@@ -1,16 +1,18 @@
-# Files of a kernel's folder as store paths that hold just them, so that a change of any other file changes nothing.
-# NB: called once for each kernel, so that variants share what is in it.
+# Files of a kernel's folder as store paths that hold these files alone, so that a derivation
+# changes only with its own files. NB: called once for each kernel, so that variants share its
+# values.
 {
   # The folder that every path is relative to.
   root,
   # sha256 (hex) of the build.toml that build.nix was generated from.
   manifest,
-  # Folders in which compilers look for headers, and a digest of the names of the files that they then had; null where
-  # nothing is compiled.
+  # The folders in which compilers look for headers, and a digest of the names of their files when
+  # build.nix was generated; null if no unit is compiled.
   listing ? null,
-  # Sources and headers: a digest of the lines that include others, and the files that they include.
+  # Sources and headers by path: a digest of the lines that include others, and the files that they
+  # include.
   files ? { },
-  # Files that are not text.
+  # Paths of files that are not text.
   binary ? [ ],
   ...
 }:
@@ -20,29 +22,30 @@ let
   prefixLength = builtins.stringLength (toString root) + 1;
   relative = path: builtins.substring prefixLength (-1) path;
 
-  run = "run `kernel-builder generate` in the kernel's folder";
-  existing =
+  cure = "run `kernel-builder generate` in the kernel's folder";
+  requireExisting =
     path:
     if builtins.pathExists (absolute path) then
       path
     else
-      throw "${path} is listed in build.nix and does not exist: ${run}";
-  # A value that only a build.nix of these files may have.
-  fresh =
+      throw "${path} is listed in build.nix and does not exist: ${cure}";
+  # Returns its argument if build.nix was generated from the files as they are now, else throws.
+  requireCurrent =
     if builtins.hashFile "sha256" (absolute "build.toml") != manifest then
-      throw "build.nix is older than build.toml: ${run}"
+      throw "build.nix is older than build.toml: ${cure}"
     else if
       listing != null
-      && builtins.hashString "sha256" (builtins.concatStringsSep "\n" names) != listing.digest
+      && builtins.hashString "sha256" (builtins.concatStringsSep "\n" listedPaths) != listing.digest
     then
-      throw "build.nix does not know every file below ${builtins.concatStringsSep ", " listing.folders} that may be included: ${run}"
+      throw "build.nix does not know every file below ${builtins.concatStringsSep ", " listing.folders} that may be included: ${cure}"
     else
       value: value;
-  # What `Listing` of src/plan/headers.rs has a digest of.
-  names = builtins.concatMap (
-    dir: if builtins.pathExists (absolute dir) then below dir else [ ]
+  # Paths of the files that an `#include` may find. `Listing` of src/plan/headers.rs has a digest of
+  # the same.
+  listedPaths = builtins.concatMap (
+    dir: if builtins.pathExists (absolute dir) then listedPathsBelow dir else [ ]
   ) listing.folders;
-  below =
+  listedPathsBelow =
     dir:
     let
       entries = builtins.readDir (absolute dir);
@@ -55,21 +58,22 @@ let
       if builtins.substring 0 1 entry == "." || dir == "." && builtins.elem entry leftBehind then
         [ ]
       else if entries.${entry} == "directory" then
-        below path
+        listedPathsBelow path
       else if builtins.match "[^.]*|.*[.](${extensions})" entry != null then
         [ path ]
       else
         [ ]
     ) (builtins.attrNames entries);
+  # Names in the kernel's folder that builds leave behind.
   leftBehind = [
     "build"
     "result"
     "venv"
   ];
-  # Of headers and of sources, as in src/kernel/source.rs.
+  # The extensions of headers and sources, as in src/kernel/source.rs.
   extensions = "h|hh|hpp|hxx|cuh|inc|inl|ipp|tcc|tpp|def|c|cc|cpp|cxx|cu|hip|metal|mm";
 
-  # "a/b/c.h" -> [ "a" "a/b" ]
+  # The folders of a path: "a/b/c.h" -> [ "a" "a/b" ]
   parents =
     path:
     let
@@ -88,7 +92,7 @@ let
         map (path: {
           name = path;
           value = null;
-        }) (builtins.concatMap (path: [ (existing path) ] ++ parents path) paths)
+        }) (builtins.concatMap (path: [ (requireExisting path) ] ++ parents path) paths)
       );
     in
     builtins.path {
@@ -97,7 +101,7 @@ let
       filter = path: _: wanted ? ${relative path};
     };
 
-  # The words of an entry of `files`; those with blanks are in a list.
+  # The words of an entry of `files`, which is a list if a word has blanks.
   words =
     entry:
     if builtins.isList entry then
@@ -109,18 +113,19 @@ let
   digests = builtins.mapAttrs (_: digestOf) files;
   edges = builtins.mapAttrs (_: edgesOf) files;
 
-  # Each file by itself: its store path and what a hash of some files has of it. NB: as texts, which Nix takes
-  # into the store in less time than files: a fifth of all of the evaluation of a large kernel.
-  native = builtins.mapAttrs (path: _: nativeFile path) files;
-  nativeFile =
+  # Each of `files` as a store path, `stored`, and as a line of the text that `hash` hashes. NB: Nix
+  # adds a text to the store in less time than a file, which saves a fifth of the evaluation of a
+  # large kernel.
+  storedFiles = builtins.mapAttrs (path: _: storeFile path) files;
+  storeFile =
     path:
     let
-      text = builtins.readFile (absolute (existing path));
+      text = builtins.readFile (absolute (requireExisting path));
     in
     if builtins.elem path binary then
       {
         stored = builtins.path {
-          path = absolute (existing path);
+          path = absolute (requireExisting path);
           name = "source";
         };
         line = lineOf path;
@@ -130,28 +135,29 @@ let
         stored = builtins.toFile "source" text;
         line = "${builtins.hashString "sha256" text}  ${path}";
       };
-  lineOf = path: "${builtins.hashFile "sha256" (absolute (existing path))}  ${path}";
+  lineOf = path: "${builtins.hashFile "sha256" (absolute (requireExisting path))}  ${path}";
 
-  # Headers -> what units that reach just these have of them: a list, as one input, and a tree of many headers. NB: inputs
-  # are most of the time that Nix takes for a derivation. Each tree makes Nix look at the whole folder, so few headers are
-  # copied one by one.
-  listed =
+  # The inputs of a unit that reaches some headers: a list of them as one file and, if they are
+  # many, a tree of them. NB: Nix spends most of the time of a derivation on its inputs. For each
+  # tree it reads the whole folder, so a small number of headers is added one by one.
+  headerInputs =
     headers:
     let
       isFew = builtins.length headers <= import ./input-limit.nix;
-      # For includes.sh.
-      line = path: "${digests.${path}} ${if isFew then native.${path}.stored else "-"} ${path}\n";
+      # A line as includes.sh reads it.
+      line = path: "${digests.${path}} ${if isFew then storedFiles.${path}.stored else "-"} ${path}\n";
     in
     {
       headers = if headers == [ ] then "" else builtins.toFile "includes" (concatMapStrings line headers);
       headerTree = if isFew then "" else tree headers;
     };
-  # The units of a section, by source: what each is compiled from, and `reached`, the headers that it includes, directly or not.
+  # The units of a section by source: `inputs`, the files that the unit is compiled from, and
+  # `reached`, the paths of the headers that it includes, directly or not.
   unitsOf =
     section:
     let
-      edgesThere = edges // builtins.mapAttrs (_: edgesOf) (section.files or { });
-      # In the order of their names.
+      edgesOfSection = edges // builtins.mapAttrs (_: edgesOf) (section.files or { });
+      # The headers that a source reaches, sorted.
       reached =
         source:
         builtins.filter (path: path != source) (
@@ -159,7 +165,7 @@ let
             map (file: file.key) (
               builtins.genericClosure {
                 startSet = [ { key = source; } ];
-                operator = file: map (key: { inherit key; }) edgesThere.${file.key};
+                operator = file: map (key: { inherit key; }) edgesOfSection.${file.key};
               }
             )
           )
@@ -180,21 +186,21 @@ let
       lists = builtins.listToAttrs (
         map (headers: {
           name = key headers;
-          value = listed headers;
+          value = headerInputs headers;
         }) (builtins.attrValues headersOf)
       );
     in
     builtins.mapAttrs (source: headers: {
       reached = headers;
       inputs = lists.${key headers} // {
-        file = native.${source}.stored;
+        file = storedFiles.${source}.stored;
         digest = digests.${source};
       };
     }) headersOf;
 
 in
 {
-  inherit fresh tree;
+  inherit requireCurrent tree;
 
   # The units of some sections, by section and source.
   units =
@@ -206,7 +212,8 @@ in
       }) sections
     );
 
-  # The files of a folder that have one of some extensions, at any depth, as paths from the kernel's folder.
+  # The files of a folder that have one of some extensions, at any depth, as paths from the kernel's
+  # folder.
   find =
     dir: extensions:
     let
@@ -234,14 +241,17 @@ in
             [ ]
         ) (builtins.attrNames entries);
     in
-    walk (existing dir);
+    walk (requireExisting dir);
 
-  # Ten hex digits of a salt and of the paths and contents of files. src/plan/id.rs computes the same.
+  # The first ten hex digits of a hash of a salt and of the paths and contents of files.
+  # src/plan/id.rs computes the same.
   hash =
     salt: paths:
     builtins.substring 0 10 (
       builtins.hashString "sha256" (
-        builtins.concatStringsSep "\n" ([ salt ] ++ map (path: native.${path}.line or (lineOf path)) paths)
+        builtins.concatStringsSep "\n" (
+          [ salt ] ++ map (path: storedFiles.${path}.line or (lineOf path)) paths
+        )
       )
     );
 }

@@ -1,5 +1,5 @@
-# Pythons that run kernels, by the names of a variant's toolchains. Their pins are families beside
-# those of the toolchains, and only shells and checks need them:
+# Pythons that run kernels, for the toolchain of a variant. Only shells and checks need their pins,
+# which are families of their own:
 #   python-3.11-runtime       the interpreter
 #   python-3.11-packages      the `kernels` client, pytest, pip, cmake, ninja, and dependencies of
 #                             torch but for NVIDIA's (a kernel may pin more in its
@@ -14,9 +14,9 @@
   seed,
 }:
 {
-  # Names of the toolchains of a variant.
+  # The names of families in the toolchain of a variant.
   toolchain,
-  # Functions from packages by name to a list of those that are wanted in addition.
+  # Functions from a set of packages to a list of the packages that are wanted in addition.
   inputs ? [ ],
   # Archives that the kernel pins itself, for this system.
   archives ? [ ],
@@ -26,11 +26,11 @@
 let
   unpackWheels = import ./wheels.nix { inherit run; };
   environment = import ./environment.nix { inherit run seed; };
-  # Variants of Python alone have no toolchains, those of tvm-ffi no torch. NB: src/pins/runtime.rs
-  # has the same rule.
+  # NB: variants of Python alone have no toolchain, and variants of tvm-ffi have no torch:
+  # toolchain.json has the families for both. src/pins/runtime.rs follows the same rule.
   inherit (builtins.fromJSON (builtins.readFile ./toolchain.json) // toolchain) host python torch;
   tools = hostTools host;
-  wheels =
+  unpack =
     name: wheels:
     unpackWheels {
       inherit interpreter name wheels;
@@ -42,25 +42,25 @@ let
     inherit pins run;
   };
 
-  # Every kernel has these.
-  packages = wheels "${python}-packages" (pins.family "${python}-packages");
-  byName = family: if pins.has family then pins.byName family else { };
+  # The packages of every kernel.
+  packages = unpack "${python}-packages" (pins.family "${python}-packages");
+  byName = family: if pins.hasFamily family then pins.byName family else { };
   requested = import ./requested.nix { inherit pins; } {
     inherit archives inputs words;
-    # torch and its dependencies, which every variant of that torch has.
+    # The packages of every kernel, torch, and the dependencies of torch.
     provided = byName "${torch}-nvidia" // byName "${torch}-runtime" // byName "${python}-packages";
   };
   layers = [
     packages
   ]
-  ++ (if archives == [ ] then [ ] else [ (wheels "${python}-requested-packages" requested.wheels) ])
+  ++ (if archives == [ ] then [ ] else [ (unpack "${python}-requested-packages" requested.wheels) ])
   ++ requested.failures;
   torchWheels = pins.family "${torch}-runtime";
-  runtime = wheels torch torchWheels;
-  # Together: torch looks for NVIDIA's libraries beside itself.
-  withNvidia = wheels "${torch}-with-nvidia" (torchWheels ++ pins.family "${torch}-nvidia");
+  runtime = unpack torch torchWheels;
+  # NB: in one folder, since torch looks for NVIDIA's libraries beside itself.
+  withNvidia = unpack "${torch}-with-nvidia" (torchWheels ++ pins.family "${torch}-nvidia");
   tritonWheel = (byName "${torch}-nvidia").triton or null;
-  tritonWheels = if tritonWheel == null then [ ] else [ (wheels "${torch}-triton" [ tritonWheel ]) ];
+  tritonWheels = if tritonWheel == null then [ ] else [ (unpack "${torch}-triton" [ tritonWheel ]) ];
   stubs = import ./stubs.nix { inherit run; } {
     host = tools;
     torch = runtime;
@@ -68,23 +68,23 @@ let
   };
 in
 {
-  # Whether Python is pinned, and its torch, and the libraries that torch needs on a GPU.
-  isPinned = pins.has "${python}-runtime" && pins.has "${python}-packages";
-  hasTorch = pins.has "${torch}-runtime";
-  hasNvidia = pins.has "${torch}-nvidia";
+  # Whether there are pins of Python, of torch, and of the libraries that torch needs on a GPU.
+  isPinned = pins.hasFamily "${python}-runtime" && pins.hasFamily "${python}-packages";
+  hasTorch = pins.hasFamily "${torch}-runtime";
+  hasNvidia = pins.hasFamily "${torch}-nvidia";
 
-  # Names of packages that `inputs` ask for and that nobody has pinned. The environments below fail
-  # if there are any, but for the client's.
+  # Names of packages that `inputs` ask for and that nobody has pinned. If there are any, the
+  # environments below except `client` cannot be built.
   inherit (requested) missing;
 
-  # The `kernels` client and its dependencies, without torch.
+  # An environment of the `kernels` client and its dependencies, without torch.
   client = environment {
     name = "${python}-environment";
     wheels = [ packages ];
     inherit interpreter;
   };
 
-  # Without torch, too.
+  # An environment of all packages, without torch.
   withoutTorch = environment {
     name = "${python}-environment";
     wheels = layers;
@@ -98,9 +98,9 @@ in
     "xpu"
   ];
 
-  # With a torch that runs on the CPU, whatever it was made for. `cudart`: a pattern of real CUDA
-  # runtime libraries, which do not need a GPU, for kernels that use more of it than torch does.
-  # `triton`: with Triton, if it is pinned.
+  # An environment whose torch runs on the CPU, whatever compute it was made for. `cudart`: a
+  # pattern of real CUDA runtime libraries, for kernels that use more of them than torch does; they
+  # need no GPU. `triton`: whether it has Triton, if that is pinned.
   cpu =
     {
       cudart ? null,
@@ -113,7 +113,7 @@ in
       inherit interpreter;
     };
 
-  # With a torch that runs on NVIDIA's GPUs.
+  # An environment whose torch runs on NVIDIA's GPUs.
   cuda = environment {
     name = "${torch}-cuda";
     wheels = layers ++ [ withNvidia ];

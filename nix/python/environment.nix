@@ -1,5 +1,5 @@
-# Python with packages: $out/bin has python3 and the programs of all packages, $out/site what a
-# Python takes to have them.
+# A Python with packages: $out/bin has python3 and the programs of all packages, and $out/site has
+# the files by which Python finds the packages.
 { run, seed }:
 {
   name,

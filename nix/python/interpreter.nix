@@ -1,5 +1,4 @@
-# Python as a program, with its headers, from Debian packages: what runs torch and the `kernels`
-# client.
+# The Python that runs torch and the `kernels` client, with its headers, from Debian packages.
 {
   name,
   host,

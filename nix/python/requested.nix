@@ -1,19 +1,19 @@
-# The Python packages that a kernel has in addition to those that every kernel has: what its
-# python-packages.json pins, and what the functions of its flake ask for.
+# The Python packages that a kernel has in addition to those of every kernel: its
+# python-packages.json pins them, and the functions of its flake ask for them.
 { pins }:
 {
   # Archives of the kernel's python-packages.json, for this system.
   archives,
-  # Functions from packages by name to a list of them.
+  # Functions from a set of packages to a list of some of them.
   inputs,
-  # Derivations that every kernel has, by name.
+  # Packages of every kernel as derivations, by name.
   provided,
   # Words of flake.nix that may be names of packages which nobody has pinned.
   words,
 }:
 let
-  # Names as the index has them, and as Nix can write them without quotes.
-  named =
+  # A package under its name on the index, and under the name that Nix can write without quotes.
+  underBothNames =
     name: value:
     map
       (name: {
@@ -23,11 +23,13 @@ let
         name
         (builtins.replaceStrings [ "-" ] [ "_" ] name)
       ];
-  known = builtins.listToAttrs (
-    builtins.concatMap (name: named name (provided.${name} // { isPinned = true; })) (
+  pinned = builtins.listToAttrs (
+    builtins.concatMap (name: underBothNames name (provided.${name} // { isPinned = true; })) (
       builtins.attrNames provided
     )
-    ++ builtins.concatMap (pin: named pin.name (pins.archive pin // { isPinned = true; })) archives
+    ++ builtins.concatMap (
+      pin: underBothNames pin.name (pins.archive pin // { isPinned = true; })
+    ) archives
   );
   # NB: functions name packages as variables (`with packages; [ rich ]`), and an unknown variable
   # ends the evaluation of the whole flake. So every word of flake.nix is an attribute, and only
@@ -41,8 +43,8 @@ let
       };
     }) words
   );
-  asked = builtins.concatMap (input: input (unpinned // known)) inputs;
-  foreign = builtins.filter (package: !(package ? isPinned)) asked;
+  asked = builtins.concatMap (input: input (unpinned // pinned)) inputs;
+  noPackages = builtins.filter (package: !(package ? isPinned)) asked;
   missing = builtins.attrNames (
     builtins.listToAttrs (
       map (package: {
@@ -51,15 +53,15 @@ let
       }) (builtins.filter (package: !package.isPinned) asked)
     )
   );
-  list = builtins.concatStringsSep " " missing;
+  missingNames = builtins.concatStringsSep " " missing;
 in
 {
-  # Wheels to unpack.
+  # The wheels of `archives`, to be unpacked.
   wheels = map pins.archive archives;
 
   # Names of packages that are asked for and that nobody has pinned.
   missing =
-    if foreign == [ ] then
+    if noPackages == [ ] then
       missing
     else
       throw "pythonCheckInputs: expected a function from packages to a list of some of them";
@@ -70,6 +72,6 @@ in
       [ ]
     else
       [
-        (pins.unpinned "python-packages" "pythonCheckInputs: nobody has pinned ${list}: run `kernel-builder pin-python ${list}` in the kernel's folder")
+        (pins.unpinned "python-packages" "pythonCheckInputs: nobody has pinned ${missingNames}: run `kernel-builder pin-python ${missingNames}` in the kernel's folder")
       ];
 }

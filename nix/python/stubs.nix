@@ -1,5 +1,5 @@
-# Stand-ins for NVIDIA's libraries, with which a torch made for CUDA runs on the CPU: 1 MB in place
-# of 2 GB.
+# Stand-ins for NVIDIA's libraries: with them, a torch made for CUDA runs on the CPU. They take 1 MB
+# instead of 2 GB.
 { run }:
 {
   interpreter,

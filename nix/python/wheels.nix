@@ -5,7 +5,7 @@
   name,
   wheels,
   host,
-  # From interpreter.nix: who compiles the Python files.
+  # From interpreter.nix; it compiles the Python files.
   interpreter,
 }:
 run {

@@ -1,19 +1,19 @@
 # A development shell for one variant: its compilers, a Python with its torch, and kernel-builder.
-# NB: not through nix/run.nix: `nix develop` of Nix 2.8 takes no derivation with structured
-# attributes, and asks for bash as the builder and for a list of outputs.
+# NB: nix/run.nix cannot make it, since `nix develop` of Nix 2.8 takes no derivation with structured
+# attributes, and demands bash as the builder and a list of outputs.
 { seed, system }:
 {
   name,
   variant,
-  # "dev", or "test": with the built variant instead of what lies in build/.
+  # "dev", or "test" for a shell with the built variant instead of the variants in build/.
   kind,
-  # From ../recipes.nix.
+  # From `toolchain` of ../system-recipes.nix.
   toolchain,
   # From nix/python.
   environment,
   # From nix/kernel/package.nix; null in development shells.
   package ? null,
-  # How LOCAL_KERNELS calls the kernel, or null.
+  # The kernel's name in LOCAL_KERNELS (`repo-id`), or null.
   repo ? null,
   # kernel-builder, or null.
   tool ? null,
@@ -22,7 +22,7 @@
 }:
 let
   cuda = toolchain.cuda or null;
-  # The compiler of CUDA code where it is not nvcc.
+  # The compiler of CUDA code, if it is not nvcc.
   clang = toolchain.clang or null;
   programs = [
     environment

@@ -1,5 +1,5 @@
-# The flake.nix that the library has where `kernel-builder` unpacks it. It stands where `nix
-# develop` looks for an interactive bash, which would otherwise be nixpkgs.
+# The flake.nix of the library's copy that `kernel-builder` unpacks. It takes the place of nixpkgs,
+# in which `nix develop` looks for an interactive bash.
 {
   outputs =
     { self }:

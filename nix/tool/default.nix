@@ -1,11 +1,11 @@
-# kernel-builder itself as a derivation: a static program that refers to nothing in the store, so
-# that it is also the builder of other derivations. `nix run <flake>#kernel-builder` starts it.
-# Three layers: crates (a change of Cargo.lock), dependencies (that, or of Cargo.toml), and our own
-# sources.
+# kernel-builder itself as a derivation: a static program that refers to no store path, so that it
+# can be the builder of other derivations. `nix run <flake>#kernel-builder` starts it. It is built
+# in three layers: crates (from Cargo.lock), compiled dependencies (from Cargo.lock and Cargo.toml),
+# and our own sources.
 {
   pins,
   run,
-  # From ../recipes.nix: the compilers by name.
+  # From ../system-recipes.nix: host compilers by name.
   hostTools,
   system,
 }:
@@ -32,7 +32,7 @@ let
       path = root + "/${name}";
       inherit name;
     };
-  # Cargo.toml less its benchmarks, whose files are no part of the program.
+  # Cargo.toml without its benchmarks, whose files are no part of the program.
   manifest = builtins.toFile "Cargo.toml" (
     builtins.concatStringsSep "\n\n" (
       builtins.filter (
@@ -58,9 +58,9 @@ let
     }
   );
 
-  # The files that the program is made of: its code, and the files that it holds inside
+  # The files and folders of the program: its code, and the files that it holds inside
   # (src/library.rs).
-  parts = [
+  sourceNames = [
     "Cargo.lock"
     "build.rs"
     "lib"
@@ -77,10 +77,11 @@ let
       let
         relative = builtins.substring prefixLength (-1) path;
       in
-      builtins.elem (builtins.head (builtins.split "/" relative)) parts;
+      builtins.elem (builtins.head (builtins.split "/" relative)) sourceNames;
   };
 in
-# A library inside of a program has no sources, and not every system has a Rust.
+# NB: the library that a program unpacks has no sources of the program, and some systems have no
+# pinned Rust.
 if
   !builtins.pathExists (root + "/Cargo.lock")
   || !builtins.pathExists (../pins + "/${system}/${names.rust}.json")

@@ -1,5 +1,4 @@
-# The crates of a Cargo.lock, which has everything that Nix needs to know of them: file name,
-# checksum, archive.
+# The crates of a Cargo.lock: file name, checksum, and the archive as a pin.
 { pins }:
 lock:
 map
@@ -9,6 +8,6 @@ map
     archive = pins.file name checksum;
   })
   (
-    # Without a checksum: our own.
+    # A crate without a checksum is our own.
     builtins.filter (crate: crate ? checksum) (builtins.fromTOML (builtins.readFile lock)).package
   )

@@ -1,6 +1,5 @@
-# clang from Debian packages, as the compiler of CUDA toolkits that no package index has an nvcc of.
-# It has the headers and libraries of the host compiler, which also compiles everything else of a
-# variant: one libstdc++ for all.
+# clang from Debian packages, the compiler of CUDA toolkits whose nvcc no package index has. It has
+# the headers and libraries of the host compiler, so that all units of a variant use one libstdc++.
 {
   name,
   host,
@@ -8,7 +7,7 @@
   run,
 }:
 {
-  # Programs: clang++.
+  # The program clang++.
   bin = run {
     inherit name;
     script = ./clang.sh;

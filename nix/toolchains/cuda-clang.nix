@@ -1,4 +1,4 @@
-# A CUDA toolkit of which no package index has an nvcc, from NVIDIA's wheels, for clang: ptxas,
+# A CUDA toolkit for clang, whose nvcc no package index has, from NVIDIA's wheels: ptxas,
 # libdevice, headers, libcudart, and a fatbinary of our own.
 {
   name,
@@ -13,7 +13,7 @@ let
     tools = [ host.bin ];
     inherit (host) libraries loader;
     fatbinary = ./cuda-clang/fatbinary.c;
-    # Wheels and trees of their members, in which each component has a folder.
+    # Wheels, and trees of members of wheels. Each component of the toolkit is a folder in them.
     parts = pins.family name ++ pins.family "${name}-headers";
   };
 in

@@ -1,4 +1,4 @@
-# The CUDA toolkit from NVIDIA's wheels: nvcc and what it calls, headers, libcudart.
+# The CUDA toolkit from NVIDIA's wheels: nvcc and the programs that it calls, headers, libcudart.
 {
   name,
   host,
@@ -9,11 +9,11 @@ let
   toolkit = run {
     inherit name;
     script = ./cuda.sh;
-    # Whose loader and libc the programs run with.
+    # The programs run with the loader and the libc of the host compiler.
     inherit (host) libraries loader;
     wheels = pins.family name;
-    # Header trees of the math libraries, without the libraries (hundreds of MB that a kernel does
-    # not link).
+    # Headers of the math libraries. The libraries themselves are left out: they take hundreds of
+    # MB, and no kernel links them.
     headers = pins.family "${name}-headers";
   };
 in

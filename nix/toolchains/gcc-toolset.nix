@@ -1,6 +1,6 @@
 # The host compiler of the vendor profile: AlmaLinux's gcc-toolset, and the glibc 2.28 and libstdc++
-# of that system, which are those that manylinux_2_28 promises. So what it links needs no other
-# libraries (nix/toolchains/manylinux.nix).
+# of that system, which are those that manylinux_2_28 promises. So its libraries keep the policy
+# without manylinux.nix.
 {
   # "gcc-toolset-14"
   name,
@@ -22,15 +22,15 @@ let
 in
 {
   inherit sysroot;
-  # The loader of programs that run with its libc.
+  # The loader of programs that run with the sysroot's libc.
   loader = "${sysroot}/${linux.loader}";
-  # Programs: gcc, g++ (aimed at the sysroot) and the binutils.
+  # The programs gcc and g++, which use the sysroot, and the binutils.
   bin = run {
     inherit name sysroot;
     script = ./gcc-toolset-bin.sh;
     toolset = name;
   };
-  # Where its libraries lie.
+  # The folder of the sysroot's libraries.
   libraries = "${sysroot}/usr/lib64";
   keepsPolicy = true;
 }

@@ -1,12 +1,12 @@
-# An archive of headers that build.toml describes -> its folders that compilers search.
+# An archive of headers that build.toml describes -> the folders in which compilers search.
 { pins, run }:
 {
-  # Under which build.toml has it.
+  # The name in build.toml: `[dependencies.<name>]`.
   name,
   file,
   sha256,
   urls ? [ ],
-  # Folders of the archive.
+  # The folders of the archive that hold headers.
   include,
 }:
 let

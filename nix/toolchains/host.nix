@@ -18,16 +18,16 @@ let
 in
 {
   inherit sysroot triplet;
-  # The loader of programs that run with its libc.
+  # The loader of programs that run with the sysroot's libc.
   loader = "${sysroot}/${linux.loader}";
-  # Programs: gcc, g++ (aimed at the sysroot) and the binutils.
+  # The programs gcc and g++, which use the sysroot, and the binutils.
   bin = run {
     name = "${name}";
     script = ./host-bin.sh;
     inherit sysroot triplet;
   };
-  # Where its libraries lie.
+  # The folder of the sysroot's libraries.
   libraries = "${sysroot}/usr/lib/${triplet}";
-  # Its libraries are newer than any policy.
+  # The sysroot's libraries are newer than any policy allows.
   keepsPolicy = false;
 }

@@ -1,4 +1,4 @@
-# A Python that runs build steps written in Python (torch's hipify). Kernels never see it.
+# The Python that runs build steps, such as torch's hipify. No kernel depends on it when it runs.
 {
   name,
   # From ../linux.nix.

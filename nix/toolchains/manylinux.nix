@@ -1,7 +1,7 @@
 # Libraries to link with, so that a kernel loads on systems as old as a policy promises: the C and
 # C++ libraries of the host compiler, cut down to the symbol versions that the policy allows, with
-# the host's static code for what those lack. It is the same for every kernel. Whether a linked
-# library keeps the policy is for nix/kernel/link.sh to say.
+# the host's static code for the functions that are left out. Every kernel uses the same ones.
+# nix/kernel/link.sh checks that a linked library keeps the policy.
 { linux, run }:
 {
   # From host.nix.
@@ -15,7 +15,7 @@ run {
   parts = ./manylinux;
   tools = [ host.bin ];
   inherit (host) libraries;
-  # The loader's name, which has symbols too.
+  # The name of the loader, which also defines symbols.
   loader = baseNameOf linux.loader;
   inherit policy;
 }

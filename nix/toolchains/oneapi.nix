@@ -12,7 +12,8 @@ let
     script = ./oneapi.sh;
     unpack = ./rpm.sh;
     relocate = ./relocate.sh;
-    # Whose loader and libc the programs run with, and whose C++ they compile for.
+    # The programs run with the loader and the libc of the host compiler, and compile for its C++
+    # library.
     inherit (host) libraries sysroot;
     tools = [ host.bin ];
     rpms = pins.family name;
@@ -21,7 +22,7 @@ in
 {
   inherit toolkit;
   include = [ "${toolkit}/include" ];
-  # icx and icpx, aimed at the host compiler's headers and libraries.
+  # The programs icx and icpx, which use the host compiler's headers and libraries.
   bin = toolkit;
   libraries = [ "${toolkit}/lib" ];
 }

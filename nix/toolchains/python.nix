@@ -1,4 +1,5 @@
-# Python's C headers. Extensions use the limited API, so one Python serves all.
+# Python's C headers. Extensions use the limited API, so the headers of one Python serve all
+# Pythons.
 {
   name,
   pins,

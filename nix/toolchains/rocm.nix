@@ -13,7 +13,8 @@ let
     script = ./rocm.sh;
     unpack = ./rpm.sh;
     relocate = ./relocate.sh;
-    # Whose loader and libc the programs run with, and whose C++ they compile for.
+    # The programs run with the loader and the libc of the host compiler, and compile for its C++
+    # library.
     inherit (host) libraries sysroot;
     tools = [ host.bin ];
     rpms = pins.family name;
@@ -22,7 +23,7 @@ in
 {
   inherit toolkit;
   include = [ "${toolkit}/include" ];
-  # clang++, aimed at the toolkit and at the host compiler's headers.
+  # The program clang++, which uses the toolkit and the host compiler's headers.
   bin = "${toolkit}/kernel-builder";
   libraries = [ "${toolkit}/lib" ];
 }

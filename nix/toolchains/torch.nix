@@ -1,16 +1,18 @@
-# The parts of torch that an extension needs: its headers, and libraries to link. Of the libraries
-# only the names matter, since their symbols have no versions and the loader finds each wherever it
-# is: stubs stand for a gigabyte.
+# The parts of torch that an extension needs: its headers, and libraries to link. The libraries are
+# empty stubs instead of a gigabyte: only their names matter, since their symbols have no versions
+# and the loader finds each symbol in any library.
 {
   name,
   host,
-  # Unpacks wheels that are too large for the seed's unzip; null where there are none.
+  # The Python that unpacks wheels, which are too large for the seed's unzip; null if no
+  # wheel is.
   interpreter,
   pins,
   run,
 }:
 let
-  # A tree of its headers, or the whole wheel: who serves files by URL need not serve parts of them.
+  # A tree of torch's headers, or the whole wheel if Nix downloads it: a server of URLs need not
+  # serve parts of files.
   pin = builtins.head (pins.family name);
   isWheel = builtins.match ".*[.]whl" pin.name != null;
   members =
@@ -32,11 +34,11 @@ in
   ];
   # A prefix that must not reach an object (torch's macros expand __FILE__).
   prefix = "${headers}/torch";
-  # torch's translator of CUDA sources: a folder with the Python package `hipify`.
+  # The folder of torch's translator of CUDA sources, the Python package `hipify`.
   hipify = "${members "hipify" "torch/utils/hipify"}/torch/utils";
   # Folders of libraries to link with; the same for every torch.
   libraries =
-    # NB: macOS looks for symbols in all of the process.
+    # NB: macOS looks for symbols in all libraries of the process, so no library is linked.
     if host.bin == null then
       [ ]
     else

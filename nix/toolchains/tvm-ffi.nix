@@ -2,7 +2,7 @@
 # library that it links.
 { name, pins }:
 let
-  # Members of the wheel, as they lie in it.
+  # A tree of members of the wheel.
   tree = builtins.head (pins.family name);
 in
 {
@@ -11,6 +11,6 @@ in
   prefix = "${tree}";
   # Folders of libraries to link with; the same for every compute.
   libraries = [ "${tree}/tvm_ffi/lib" ];
-  # Symbols that a linked library may leave to it.
+  # Symbols that a linked library may leave to tvm-ffi.
   symbols = ./tvm-ffi-symbols.txt;
 }

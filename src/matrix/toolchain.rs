@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The parts of a toolchain. Each name is a family of pins (nix/pins) and names a recipe
-/// (nix/toolchains); Nix reads the parts under these keys (`toolchain` in nix/recipes-of.nix).
+/// (nix/toolchains); Nix reads the parts under these keys (`toolchain` in nix/system-recipes.nix).
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Toolchain {

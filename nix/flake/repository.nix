@@ -1,6 +1,6 @@
-# The outputs of this repository's own flake besides lib: the program, and the examples as templates.
+# The outputs of this repository's flake besides lib: the program, and the examples as templates.
 let
-  # Where the program can be built from its sources.
+  # The systems that can build the program from its sources.
   systems = [ "x86_64-linux" ];
   forSystems =
     make:
@@ -16,8 +16,8 @@ let
       folder = ../../examples + "/${name}";
     in
     {
-      # NB: where the store lies elsewhere (NIX_REMOTE=<folder>), Nix 2.8 takes only what is in the store by itself, and later
-      # ones only what can be seen.
+      # NB: with a store in another folder (NIX_REMOTE=<folder>), Nix 2.8 takes only a folder that
+      # is a store path itself, and later releases only a folder that they can read.
       path =
         if builtins.compareVersions builtins.nixVersion "2.9" < 0 then
           builtins.path {
@@ -51,7 +51,6 @@ in
   });
   formatter = forSystems (recipes: import ./formatter.nix { inherit recipes; });
 
-  # The examples.
   templates = builtins.mapAttrs (name: _: template name) (builtins.readDir ../../examples) // {
     default = template "relu";
   };

@@ -1,5 +1,6 @@
-# The recipes of one system that builds (recipes.nix has those of all). Lazy: a toolchain that no
-# variant names costs nothing, and one that many name is evaluated once.
+# The recipes of one building system; recipes.nix has them for all systems. They are lazy: a
+# toolchain that no variant names is not evaluated, and one that many variants name is evaluated
+# once.
 { system }:
 let
   pins = import ./pins.nix { inherit system; };
@@ -17,7 +18,7 @@ let
       ./toolchains/gcc-toolset.nix
     else
       ./toolchains/host.nix;
-  # The value that a function gives for each family of pins, by its name.
+  # The values of a function of the names of families, by name.
   forFamilies =
     make: builtins.mapAttrs (name: _: make name) (builtins.listToAttrs (map named pins.families));
   named = name: {
@@ -35,20 +36,20 @@ let
         ;
     };
   hosts = forFamilies hostOf;
-  # Some hosts have no pins.
+  # The host compiler of a name, which may have no pins (xcode).
   hostTools = name: hosts.${name} or (hostOf name);
-  # A recipe by host and family.
+  # A toolchain by host and family, from the recipe of its kind.
   byHost =
     recipe: more:
     let
-      on =
+      toolchainsOn =
         host:
         forFamilies (
           name: import recipe ({ inherit name pins run; } // { host = hostTools host; } // more)
         );
-      known = forFamilies on;
+      toolchains = forFamilies toolchainsOn;
     in
-    host: name: (known.${host} or (on host)).${name};
+    host: name: (toolchains.${host} or (toolchainsOn host)).${name};
   recipes = {
     cuda = byHost ./toolchains/cuda.nix { };
     cuda-clang = byHost ./toolchains/cuda-clang.nix { };
@@ -56,8 +57,10 @@ let
     rocm = byHost ./toolchains/rocm.nix { };
     oneapi = byHost ./toolchains/oneapi.nix { };
     torch = byHost ./toolchains/torch.nix { interpreter = null; };
-    # Torch from wheels that Python has to unpack, by that Python.
-    torchBy = forFamilies (name: byHost ./toolchains/torch.nix { interpreter = interpreters.${name}; });
+    # Torch from wheels that a Python has to unpack, by the name of that Python.
+    torchUnpackedBy = forFamilies (
+      name: byHost ./toolchains/torch.nix { interpreter = interpreters.${name}; }
+    );
   };
   interpreters = forFamilies (
     name:
@@ -83,7 +86,7 @@ in
 {
   inherit system;
 
-  # The toolchain of one variant, from the names that its row in src/matrix/toolchains.toml gives.
+  # The toolchain of one variant, from the names of families that its row of the release table has.
   toolchain =
     {
       host,
@@ -91,7 +94,7 @@ in
       torch ? null,
       tvm-ffi ? null,
       cuda ? null,
-      # The compiler of CUDA code where it is not nvcc.
+      # The compiler of CUDA code, if it is not nvcc.
       clang ? null,
       rocm ? null,
       oneapi ? null,
@@ -99,39 +102,40 @@ in
       interpreter ? null,
     }:
     let
-      optional = name: make: if name == null then null else make name;
-      onHost = name: recipe: optional name (recipe host);
+      ifNamed = name: make: if name == null then null else make name;
+      ifNamedOnHost = name: toolchains: ifNamed name (toolchains host);
     in
     {
       host = hostTools host;
-      interpreter = optional interpreter (name: interpreters.${name});
-      python = optional python (name: pythons.${name});
+      interpreter = ifNamed interpreter (name: interpreters.${name});
+      python = ifNamed python (name: pythons.${name});
       # Headers and libraries of the framework that binds the kernel to Python: torch or tvm-ffi.
       framework =
         if torch != null then
-          (if interpreter == null then recipes.torch else recipes.torchBy.${interpreter}) host torch
+          (if interpreter == null then recipes.torch else recipes.torchUnpackedBy.${interpreter}) host torch
         else
           import ./toolchains/tvm-ffi.nix {
             name = tvm-ffi;
             inherit pins;
           };
-      cuda = onHost cuda (if clang == null then recipes.cuda else recipes.cuda-clang);
-      clang = onHost clang recipes.clang;
-      rocm = onHost rocm recipes.rocm;
-      oneapi = onHost oneapi recipes.oneapi;
+      cuda = ifNamedOnHost cuda (if clang == null then recipes.cuda else recipes.cuda-clang);
+      clang = ifNamedOnHost clang recipes.clang;
+      rocm = ifNamedOnHost rocm recipes.rocm;
+      oneapi = ifNamedOnHost oneapi recipes.oneapi;
     };
 
-  # The folders of a library of headers: by its family of pins, and from an archive that build.toml
-  # describes.
+  # The folders of a library of headers: by the name of its family, and from an archive that
+  # build.toml describes.
   inherit headers;
   headerArchive = import ./toolchains/header-archive.nix { inherit pins run; };
 
-  # The program kernel-builder; null where it cannot be built.
+  # The program kernel-builder; null if this system cannot build it.
   tool = tool "run `kernel-builder fetch --tool`";
-  # The same, for who only wants build.nix.
+  # The same program for the generation of build.nix. Its missing pins name another cure.
   generator = tool "run `kernel-builder generate` in the kernel's folder and commit build.nix, or `kernel-builder fetch --tool`";
 
-  # Pythons with torch and the `kernels` client, for shells and checks, and these.
+  # Pythons with torch and the `kernels` client for shells and checks, then the shells and checks
+  # themselves.
   python = import ./python {
     inherit hostTools run seed;
     pins = import ./pins.nix {
