@@ -1,6 +1,5 @@
-//! How long it takes to read and check a large build.toml whose files are all there: `cargo bench
-//! --bench manifest`. Prints figures, asserts none: what is fast enough is said in
-//! docs/benchmarks.md.
+//! Measures how long it takes to read and check a large build.toml whose files all exist: `cargo
+//! bench --bench manifest`. It prints figures and asserts none; docs/benchmarks.md keeps them.
 
 use std::time::{Duration, Instant};
 
@@ -55,7 +54,7 @@ fn times(run: impl Fn()) -> [Duration; 2] {
     [times[0], times[ROUNDS / 2]]
 }
 
-/// Writes the kernel and gives the size of its build.toml.
+/// Writes the kernel and returns the size of its build.toml.
 fn write(root: &Utf8Path) -> usize {
     let file = |path: &str| {
         let path = root.join(path);

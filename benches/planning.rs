@@ -1,5 +1,5 @@
-//! How long it takes to plan a large kernel, and Nix to evaluate it: `cargo bench --bench
-//! planning`. Prints figures, asserts none: what is fast enough is said in docs/benchmarks.md.
+//! Measures how long it takes to plan a large kernel, and Nix to evaluate it: `cargo bench --bench
+//! planning`. It prints figures and asserts none; docs/benchmarks.md keeps them.
 
 #[path = "builds/synthetic.rs"]
 mod synthetic;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 /// The time and the memory of a program, and its output.
 pub struct Watched {
     pub seconds: f64,
-    /// Bytes that all processes had resident at once, looked at every 50 ms. What they share counts
-    /// for each.
+    /// The most bytes that all processes had resident at once, read every 50 ms. Shared memory
+    /// counts for each process.
     pub peak: u64,
     pub output: Output,
 }
@@ -59,7 +59,7 @@ fn resident(root: u32) -> u64 {
         let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else {
             continue;
         };
-        // It may have ended meanwhile.
+        // The process may have ended meanwhile.
         let status = std::fs::read_to_string(entry.path().join("status")).unwrap_or_default();
         let number = |key: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(key))?;

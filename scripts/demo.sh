@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh
-# Made once, for this repository only.
+# The environment is made once, for this repository only.
 venv=.venv
 
 cargo build --quiet

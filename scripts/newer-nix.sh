@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Unpacks the Nix of Debian 13 (2.26) into a folder, for tests: Usage: newer-nix.sh DIR; then put
-# DIR/bin on the PATH. Nothing of it is installed; the machine's own mirror is asked for the newer
-# suite.
+# DIR/bin on the PATH. It installs no package; it asks the machine's own mirror for the newer suite.
 set -euo pipefail
 dir=$1
 [ ! -e "$dir/.complete" ] || exit 0

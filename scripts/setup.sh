@@ -18,7 +18,7 @@ if ! have=$(cargo --version 2>/dev/null | cut -d ' ' -f 2) ||
     [ "$(printf '%s\n%s\n' "$needed" "$have" | sort -V | head -n 1)" != "$needed" ]; then
     packages+=(rustc-web cargo-web)
 fi
-# Programs for contributors alone, and for `make full-test` alone.
+# Programs that only contributors need, then programs that only `make full-test` needs.
 if [ "${1-}" = --contributor ]; then
     command -v shellcheck >/dev/null || packages+=(shellcheck)
 fi

@@ -9,7 +9,7 @@ dir=$1 torch=torch==${2:-2.11.0}
 
 python3 -m venv --clear "$dir"
 pip=("$dir/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile)
-# From filelock on: what torch itself needs besides NVIDIA's libraries.
+# NB: filelock and the packages after it are torch's own requirements, without NVIDIA's libraries.
 "${pip[@]}" kernels==0.17.2 numpy pytest filelock fsspec jinja2 networkx sympy typing-extensions
 
 libraries=$(ldconfig -p 2>/dev/null || true)

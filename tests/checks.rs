@@ -1,5 +1,5 @@
 //! Checks of kernels that are Python alone, for real: each backend's variant is imported by the
-//! client, and what is wrong with a kernel fails. Nothing is compiled.
+//! client, and mistakes of a kernel fail. No unit is compiled.
 
 mod common;
 

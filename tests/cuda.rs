@@ -30,7 +30,7 @@ fn clang_compiles_for_what_was_asked_and_always_the_same() {
     let library = built_library(kernel.path(), CLANG);
     assert_eq!(architectures(&library), ["8.0", "9.0a+PTX"]);
 
-    // Nix builds the unit again and compares.
+    // Nix builds the unit again and compares the bytes.
     let expression = format!(
         "builtins.head (builtins.filter (object: object.name == \"device-csrc-device.cu.o\")
            (builtins.head (builtins.filter (variant: variant.variant == \"torch27-cxx11-cu126-x86_64-linux\")

@@ -79,7 +79,7 @@ cuda-capabilities = ["8.0", "9.0"]
     sample
 }
 
-/// Something that no other run of a test has.
+/// A text that no other run of a test has.
 fn nonce() -> String {
     format!("{:?}", std::time::SystemTime::now())
 }
@@ -93,7 +93,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// The one whose store all tests have, with toolchains.
+    /// The machine whose store all tests share, with toolchains.
     fn first() -> Self {
         Self {
             store: store().into(),
@@ -102,7 +102,7 @@ impl Machine {
         }
     }
 
-    /// One with nothing.
+    /// A machine with an empty store.
     fn new(dir: &Path, name: &str) -> Self {
         let store = dir.join(name);
         std::fs::create_dir(&store).expect("a folder");

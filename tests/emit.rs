@@ -123,7 +123,7 @@ fn silu_and_mul_is_golden() {
 /// and its JSON escapes them.)
 #[test]
 fn strings_come_back_from_nix() {
-    // NUL has no place in a Nix string; whoever emits text rules it out (KB0408).
+    // A Nix string cannot hold NUL; callers of the emitter refuse it (KB0408).
     let piece = prop_oneof![
         3 => prop::sample::select(HOSTILE).prop_map(str::to_owned),
         2 => "[^\\x00]{0,6}",
@@ -207,7 +207,7 @@ cxx-flags = {list}
     let kernel = sample.kernel();
     agreement::assert_nix_gets_the_plan(&kernel);
 
-    // The plan in turn holds what build.toml says.
+    // The plan in turn holds the texts of build.toml.
     let plan = plan_of(&kernel);
     for name in ["cpu", "cu130"] {
         let name = format!("torch211-cxx11-{name}-x86_64-linux");
@@ -216,7 +216,7 @@ cxx-flags = {list}
         let variant = variant.expect("a variant");
         assert_eq!(variant.metadata.license, odd);
         for component in &variant.components {
-            // None of them includes anything.
+            // No unit includes a header, so its own flags come last.
             let flags = &component.units[0].flags;
             assert_eq!(flags[flags.len() - HOSTILE.len()..], *HOSTILE);
         }
@@ -225,7 +225,7 @@ cxx-flags = {list}
     }
 }
 
-/// Where free text has no business, build.toml is refused with the line that is wrong.
+/// A key that takes no free text refuses it, with the line that is wrong.
 #[test]
 fn hostile_names_are_refused_where_they_stand() {
     let good = r#"[general]
@@ -358,7 +358,7 @@ fn a_file_of_the_user_is_never_touched() {
     }
 }
 
-/// A folder that is in the way is neither replaced nor filled.
+/// A folder under the name of the file is neither replaced nor filled.
 #[test]
 fn a_folder_in_the_way_stays() {
     let target = Target::new();
@@ -450,7 +450,7 @@ fn changed_lines(old: &str, new: &str) -> Vec<String> {
     changed.map(|change| change.to_string()).collect()
 }
 
-/// CONTRIBUTING.md shows these three.
+/// CONTRIBUTING.md shows these three diffs.
 #[test]
 fn a_small_change_is_a_small_diff_of_build_nix() {
     let examples = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/relu");

@@ -1,4 +1,5 @@
-//! Evaluations that are kept: nothing is evaluated again while nothing has changed, and every change is noticed.
+//! Evaluations that are kept: Nix is not asked again while every file is the same, and every change
+//! is noticed.
 
 mod common;
 
@@ -9,7 +10,7 @@ use common::folder::{Folder, copy_library, example, fixture};
 use common::program::{kernel_builder, run};
 use serde_json::Value;
 
-/// A store and a cache of its own, and a Nix that writes down what it evaluates.
+/// A store and a cache for one test, and a Nix that writes down its arguments.
 struct Workplace(Folder);
 
 impl Workplace {
@@ -36,7 +37,7 @@ impl Workplace {
         self.0.path().join("cache")
     }
 
-    /// `graph` of a kernel, with a cache.
+    /// The command `graph` for a kernel, with a cache.
     fn command(&self, kernel: &Path, variants: &str, cache: &Path) -> Command {
         let path = std::env::var("PATH").expect("a PATH");
         let mut command = kernel_builder("graph");
@@ -60,7 +61,7 @@ impl Workplace {
         steps(&mut self.command(kernel, variants, cache.path()))
     }
 
-    /// How many times Nix was asked for the derivations of variants.
+    /// The number of times that Nix was asked for the derivations of variants.
     fn evaluations(&self) -> usize {
         let asked = std::fs::read_to_string(self.0.path().join("asked")).unwrap_or_default();
         asked
@@ -119,7 +120,7 @@ fn check_every_change(kernel: &Folder, variants: &str, unread: &[&str]) {
         content.push(b'\n');
         std::fs::write(&file, content).expect("write");
         let after = same(&name);
-        // A test that changes files of no effect would show nothing.
+        // NB: a change without an effect on the package would prove nothing about the cache.
         let is_read = !unread.contains(&&*name);
         assert_eq!(package(&before) != package(&after), is_read, "{name}");
         before = after;
@@ -128,7 +129,8 @@ fn check_every_change(kernel: &Folder, variants: &str, unread: &[&str]) {
 
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
 
-/// NB: what an evaluation newly reads must be part of its key (src/build/evaluation.rs).
+/// NB: if an evaluation reads one more file, this file must become part of its key
+/// (src/build/evaluation.rs).
 #[test]
 #[ignore = "evaluates with Nix: run by `make test`"]
 fn a_change_of_any_file_of_a_kernel_is_noticed() {
@@ -189,10 +191,10 @@ fn nothing_is_evaluated_twice_and_new_and_old_files_are_noticed() {
     std::fs::remove_file(root.join("torch-ext/new.h")).expect("remove");
     assert_eq!(package(&changed(1)), package(&first));
     kernel.replace("build.toml", "[torch]\n# Words.\n", "[torch]\n");
-    // As in the beginning.
+    // The files are as in the beginning.
     assert_eq!(work.steps(root, CPU), first);
     assert_eq!(work.evaluations(), 0);
-    // Other variants are another question.
+    // Other variants need another evaluation.
     work.steps(root, "torch210-cxx11-cpu-x86_64-linux");
     assert_eq!(work.evaluations(), 1);
 }

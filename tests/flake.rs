@@ -126,7 +126,7 @@ fn without_the_tool_a_missing_build_nix_says_what_to_run() {
     run(Command::new("chmod").args(["-R", "u+w"]).arg(store.path()));
 }
 
-/// Evaluation of everything; what checks build is for the next test.
+/// Evaluates all outputs; the next test builds the checks.
 #[test]
 #[ignore = "evaluates with Nix: run by `make test`"]
 fn nix_flake_check_and_show_take_every_flake() {
@@ -162,7 +162,7 @@ fn checks_load_variants_and_run_their_tests() {
     };
     let log = check(CPU);
     assert!(log.contains("loaded ") && log.contains(" passed"), "{log}");
-    // Without a GPU: it loads, and what needs one is skipped.
+    // Without a GPU, the kernel loads, and tests that need one are skipped.
     let log = check("torch211-cxx11-cu130-x86_64-linux");
     assert!(log.contains("loaded ") && log.contains(" skipped"), "{log}");
 

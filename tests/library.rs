@@ -17,8 +17,8 @@ fn path(relative: &str) -> String {
     )
 }
 
-/// The value of an expression over `outputs`: those of genFlakeOutputs for examples/relu, with more
-/// arguments.
+/// The value of an expression over `outputs`, the result of genFlakeOutputs for examples/relu with
+/// more arguments.
 fn outputs(arguments: &str, expression: &str) -> Value {
     nix::evaluate(&format!(
         "let outputs = (import {}).genFlakeOutputs {{ self = throw \"self is looked at\"; path = {}; {arguments} }};
@@ -232,7 +232,7 @@ fn a_package_that_nobody_pinned_fails_what_needs_it_and_nothing_else() {
                outputs = (import {}).genFlakeOutputs {{
                  self = throw \"self is looked at\"; path = /. + {}; pythonCheckInputs = {function};
                }};
-               system = outputs.packages.x86_64-linux // outputs // builtins.mapAttrs (_: of: of.x86_64-linux or null) outputs;
+               system = outputs.packages.x86_64-linux // outputs // builtins.mapAttrs (_: bySystem: bySystem.x86_64-linux or null) outputs;
                variant = \"torch211-cxx11-cpu-x86_64-linux\";
                drv = of: of.${{variant}}.drvPath;
              in {expression}",
@@ -242,7 +242,7 @@ fn a_package_that_nobody_pinned_fails_what_needs_it_and_nothing_else() {
     };
     let unpinned = "system.devShells.${variant}.KERNEL_BUILDER_UNPINNED or \"\"";
     assert_eq!(evaluate(function, unpinned), "package_2 rare-package");
-    // It evaluates; what needs the packages differs, what does not is the same.
+    // The flake evaluates. Only outputs that need the packages differ.
     let same = "[ (drv system.checks) system.ci-test.drvPath system.default.drvPath system.kernels.drvPath ]";
     let (with, without) = (evaluate(function, same), evaluate("_: [ ]", same));
     let same: Vec<bool> = (0..4).map(|index| with[index] == without[index]).collect();
@@ -381,7 +381,8 @@ fn objects() -> Value {
     ))
 }
 
-/// What build.nix says was decided for rows of the release table as they were.
+/// A build.nix holds decisions for the rows of the release table as they were when it was
+/// generated.
 #[test]
 fn a_row_that_is_gone_or_means_something_else_is_an_error() {
     let text = std::fs::read_to_string(format!("{REPOSITORY}/examples/relu/build.nix"));

@@ -53,7 +53,7 @@ impl Group {
         fs::read_to_string(self.dir.join(file)).expect("a file of the control group")
     }
 
-    /// How many processes the kernel killed in it.
+    /// The number of processes of the group that the kernel killed.
     fn kills(&self) -> String {
         let events = self.read(self.events);
         let line = events
@@ -62,7 +62,7 @@ impl Group {
         line.expect("a count of killed processes").to_owned()
     }
 
-    /// Builds a kernel in it.
+    /// Builds a kernel in the group.
     fn build(&self, kernel: &Path) -> Child {
         Command::new("bash")
             .args(["-c", "echo $$ >$0/cgroup.procs && exec setsid \"$@\""])

@@ -63,7 +63,7 @@ fn on(sample: &Sample, arguments: &str, builders: &str) -> Output {
         .current_dir(sample.path())
         .env("KERNEL_BUILDER_CACHE", cache.path())
         .env("NIX_CONFIG", format!("{config}\nbuilders = {builders}"))
-        // Nobody listens there.
+        // No server listens at this address.
         .env("http_proxy", "http://127.0.0.1:9")
         .env("https_proxy", "http://127.0.0.1:9")
         .output()

@@ -66,14 +66,14 @@ fn verify_reproducible(kernel: &Path) -> Command {
     program
 }
 
-/// C++ and CUDA.
+/// A kernel of 60 units, ten of them CUDA.
 const SIXTY: Synthetic = Synthetic {
     units: 60,
     cuda: 10,
     instances: synthetic::LIGHT,
 };
 
-/// All variants that are built where nothing is asked for.
+/// Every default variant of several kernels has the same bytes twice.
 #[test]
 #[ignore = "builds for half an hour: run by `make full-test`"]
 fn examples_and_a_kernel_of_sixty_units_give_the_same_bytes() {
@@ -100,7 +100,7 @@ fn the_same_bytes_twice() {
     assert!(!kernel.path().join("build.nix").exists());
 }
 
-/// A part's result is a folder.
+/// A part of a unit is a folder, whose files are compared too.
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn parts_of_a_unit_are_built_twice_too() {

@@ -15,7 +15,7 @@ use serde::Deserialize;
 const NVCC: &str = "torch211-cxx11-cu130-x86_64-linux";
 /// NB: one toolkit of clang's only; each takes 100 MB of downloads.
 const CLANG: &str = "torch27-cxx11-cu126-x86_64-linux";
-/// Another release of clang.
+/// A variant that another release of clang compiles.
 const NEWER_CLANG: &str = "torch29-cxx11-cu128-x86_64-linux";
 
 /// Units of the fixture, and why their parts do not fit together.
@@ -88,7 +88,7 @@ fn check(unit: &str, why: &str, parts: usize, object: &Object) {
     let archs: Vec<String> = archs.iter().map(ToString::to_string).collect();
     assert_eq!(archs, ["8.0+PTX", "9.0"], "{unit}");
 
-    // Nix builds it again and compares.
+    // Nix builds the object again and compares the bytes.
     if unit == "internal" {
         for derivation in object.parts.iter().chain([&object.object]) {
             printed(&mut nix_store(&["--check", derivation]));
@@ -101,7 +101,7 @@ fn check(unit: &str, why: &str, parts: usize, object: &Object) {
 fn a_build_says_which_units_it_compiled_whole() {
     store();
     let kernel = fixture("split");
-    // A unit that was never built: what is in the store says nothing.
+    // NB: a unit that was never built, so that the store has no part of it.
     let unit = kernel.path().join("csrc/module_id.cu");
     let text = std::fs::read_to_string(&unit).expect("a unit");
     std::fs::write(&unit, format!("{text}// {:?}\n", kernel.path())).expect("written");

@@ -1,4 +1,4 @@
-//! `plan` and `graph` on a real kernel and a real store: what they say is to be built, and why.
+//! `plan` and `graph` on a real kernel and a real store: the steps that they list, and the reasons.
 
 mod common;
 
@@ -94,7 +94,7 @@ fn every_change_has_its_reason_and_nothing_is_built() {
     ]
     .concat();
     assert_eq!(built.reasons(), all);
-    // Asking changed nothing: neither the store nor the folder.
+    // `plan` changes neither the store nor the folder.
     assert_eq!(built.reasons(), all);
     let build_nix = built.clone.relu().join("build.nix");
     let before = std::fs::read(&build_nix).expect("build.nix");

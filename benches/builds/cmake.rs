@@ -1,7 +1,7 @@
-//! The way of the system that this one is compatible with: a CMake project for each variant,
-//! configured and built whole. Same compilers, headers and flags: they are read from our
-//! derivations. What it would do besides (strip, check, copy Python files, enter a sandbox) is left
-//! out.
+//! Builds as the system does that this one is compatible with: a CMake project for each variant,
+//! configured and built whole. Compilers, headers and flags are the same, read from our
+//! derivations. The other steps of that system (strip, check, copy Python files, enter a sandbox)
+//! are left out.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -84,7 +84,7 @@ impl Project {
         let compiler = program(&word(library, "toolPath"), "g++");
         let text = lists(&units, library, kernel, &source);
         let file = source.join("CMakeLists.txt");
-        // One that is the same keeps its time.
+        // A file that is the same keeps its time.
         if std::fs::read_to_string(&file).ok().as_ref() != Some(&text) {
             std::fs::write(file, text).expect("write");
         }
@@ -95,18 +95,18 @@ impl Project {
         }
     }
 
-    /// Builds in a folder of its own, which is then left as it is.
+    /// Builds in an empty folder, which then stays as it is.
     pub fn fresh(&self, jobs: usize) -> Run {
         self.clean();
         self.again(jobs)
     }
 
-    /// Builds in the folder of the build before, which the system that this stands for never has.
+    /// Builds in the folder of the build before. The other system has no such folder.
     pub fn again(&self, jobs: usize) -> Run {
         self.configure().then(self.build(jobs))
     }
 
-    /// Removes all that was configured and built.
+    /// Removes all configured and built files.
     pub fn clean(&self) {
         if self.build.exists() {
             std::fs::remove_dir_all(&self.build).expect("remove");
@@ -238,7 +238,7 @@ fn lists(units: &[&Derivation], library: &Derivation, kernel: &Path, own: &Path)
     text
 }
 
-/// Where a program of a derivation's `toolPath` lies.
+/// The path of a program of a derivation's `toolPath`.
 fn program(tool_path: &str, name: &str) -> String {
     let places = tool_path.split(':').map(|dir| format!("{dir}/{name}"));
     let present = |path: &String| physical(path).exists();
@@ -253,19 +253,19 @@ fn tool(name: &str) -> PathBuf {
     Path::new(&bin).join(name)
 }
 
-/// The folder of a store that is not at /nix, if it is such a one.
+/// The folder of a store that is not at /nix; `None` for a store at /nix.
 fn store() -> Option<String> {
     std::env::var("NIX_REMOTE")
         .ok()
         .filter(|store| store.starts_with('/'))
 }
 
-/// Where a path of the store lies.
+/// The path at which this machine has a store path.
 fn physical(path: &str) -> PathBuf {
     format!("{}{path}", store().unwrap_or_default()).into()
 }
 
-/// A command that sees the store at its place.
+/// A command that sees the store at /nix.
 fn in_store(program: &Path) -> Command {
     let Some(store) = store() else {
         return Command::new(program);

@@ -1,5 +1,5 @@
-//! How long builds take beside a CMake project for each variant: `make bench`. Prints tables for
-//! docs/benchmarks.md, asserts nothing.
+//! Measures how long builds take beside a CMake project for each variant: `make bench`. It prints
+//! tables for docs/benchmarks.md and asserts none of the figures.
 //!
 //! `BENCH=relu,60,60-cuda,400` chooses kernels: examples/relu (C++ and CUDA), a generated one of so
 //! many C++ units, or one for CUDA with ten of them in CUDA. `BENCH_VARIANTS=8` is the number of
@@ -356,7 +356,7 @@ impl Bench {
         self.incremental("one .py file", &file.expect("a package"), count);
     }
 
-    /// A change of one file.
+    /// Measures a change of one file.
     fn incremental(&mut self, what: &str, file: &str, count: usize) {
         self.compare(what, count, |root| touch(&root.join(file)));
     }
@@ -398,8 +398,8 @@ impl Bench {
             .fold(Run::default(), Run::then)
     }
 
-    /// An architecture more than those of build.toml, which every toolkit knows.
-    /// `shared` is what all units for the GPU include.
+    /// Measures one more architecture than build.toml has, which every toolkit knows.
+    /// All units for the GPU include `shared`.
     fn one_more_arch(&mut self, archs: &str, shared: &str, count: usize) {
         let [before, after] = [format!("[{archs}]"), format!("[{archs}, \"9.0a\"]")];
         let ours = self.median(|bench| {
@@ -420,7 +420,7 @@ impl Bench {
         row("one more architecture", ours, self.fresh, Some(kept));
     }
 
-    /// A variant for another torch.
+    /// Measures one more variant, for another torch.
     fn one_more(&mut self, count: usize) {
         let ours = self.ours(count + 1);
         let more = self.project(count).fresh(self.jobs);

@@ -1,12 +1,12 @@
 //! How long `plan` of all variants of a large kernel takes: `cargo bench --bench evaluation`.
 //! Prints figures, asserts none.
 //!
-//! Beside it stands the floor: as many bare derivations with inputs and texts of the same sizes,
-//! written by the same Nix (floor.nix). Every round measures each once, in a store of its own that
-//! is empty at first. `BENCH_SHAPES=58-cuda,2816-hip` chooses kernels, `BENCH_ROUNDS=3` the number
-//! of rounds; what is printed are medians, with the shortest and the longest. How many times the
-//! floor something takes is said of processor time. The Nix of the PATH is measured, and that of
-//! target/nix-2.26 (scripts/newer-nix.sh).
+//! The floor is measured beside it: as many bare derivations with inputs and texts of the same
+//! sizes, written by the same Nix (floor.nix). Every round measures both once, each in a store that
+//! is empty at first. `BENCH_SHAPES=58-cuda,2816-hip` chooses kernels, and `BENCH_ROUNDS=3` the
+//! number of rounds. The bench prints medians, with the shortest and the longest time, and compares
+//! processor time with the floor. It measures the Nix of the PATH and that of target/nix-2.26
+//! (scripts/newer-nix.sh).
 
 mod shapes;
 #[path = "../watch.rs"]
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use shapes::Shape;
 use watch::{Watched, watch};
 
-/// Where a newer Nix lies, if it does.
+/// The folder of the programs of a newer Nix, if there is one.
 const NEWER: &str = "target/nix-2.26/bin";
 
 fn main() {
@@ -48,12 +48,12 @@ fn main() {
     }
 }
 
-/// What a program took.
+/// The time and the memory of a program's run.
 struct Figures {
     seconds: f64,
-    /// Seconds of processors: a machine that does other things too changes these less.
+    /// Seconds of processor time, which other work of the machine changes less than the wall time.
     cpu: f64,
-    /// Bytes.
+    /// The most memory, in bytes.
     peak: u64,
 }
 
@@ -67,7 +67,7 @@ fn figures(command: &mut Command) -> Figures {
     }
 }
 
-/// A kernel, and where its derivations go.
+/// A kernel, and the folder of its stores.
 struct Bench {
     root: PathBuf,
     stores: PathBuf,
@@ -153,7 +153,7 @@ impl Bench {
     fn empty(&self) {
         let store = self.stores.join("store");
         if store.exists() {
-            // What Nix adds, it makes read-only.
+            // Nix makes all files of a store read-only.
             watch(Command::new("chmod").args(["-R", "u+w"]).arg(&store));
             std::fs::remove_dir_all(&store).expect("remove a store");
         }
@@ -245,16 +245,16 @@ impl Bench {
     }
 }
 
-/// What the Nix of the PATH calls itself.
+/// The name and the version that the Nix of the PATH prints.
 fn version() -> String {
     let output = Command::new("nix-instantiate").arg("--version").output();
     let text = String::from_utf8_lossy(&output.expect("start Nix").stdout).into_owned();
     text.trim().to_owned()
 }
 
-/// Seconds of processors that ended children of this process took, with theirs.
+/// Seconds of processor time of the ended children of this process, and of their children.
 fn children() -> f64 {
-    /// How Linux counts them there, on every machine.
+    /// The unit of Linux in /proc, the same on every machine.
     const TICKS_PER_SECOND: f64 = 100.0;
     let text = std::fs::read_to_string("/proc/self/stat").expect("/proc/self/stat");
     let (_, after_name) = text.rsplit_once(')').expect("the name of this program");

@@ -1,5 +1,5 @@
 //! The kernels whose evaluation is measured: generated files of the size and shape of two large
-//! kernels. The same arguments give the same files. Nothing of them is compiled.
+//! kernels. The same arguments give the same files, which are never compiled.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 /// Headers of the kernel's own that each unit reaches.
 const HEADERS: usize = 20;
 
-/// A kernel to generate.
+/// The shape of a generated kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub name: &'static str,

@@ -41,7 +41,7 @@ kernelBuilder.kernel {
     ];
     digest = "37f92872f223958d2fe7e1c7082de72ab457735655ea3c20acbc9822ba00911f";
   };
-  # Sources and headers: a digest of the lines that include others, and the files of the kernel that they include.
+  # Sources and headers: a digest of their includes, and the kernel's files that they include.
   files = {
     "csrc/img2gray.cu" = "27e0b7d374ccd181 csrc/img2gray.h";
     "csrc/img2gray.h" = "964832e9dcfe4dd8";
@@ -56,7 +56,7 @@ kernelBuilder.kernel {
     "cu130 cu132" = "7.5 8.0 8.6 8.7 8.9 9.0 10.0 11.0 12.0 12.1+PTX";
   };
 
-  # The binding, and a section for each backend or part of the kernel.
+  # The binding, then the kernel sections.
   sections = [
     {
       name = "torch";
@@ -91,7 +91,7 @@ kernelBuilder.kernel {
     }
   ];
 
-  # Rows of the release table, and digests of what these mean.
+  # Rows of the release table, each with a digest of its content.
   variants = {
     registry = {
       torch210-cxx11-cu128-x86_64-linux = "23ea02b5";

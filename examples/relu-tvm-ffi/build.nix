@@ -44,7 +44,7 @@ kernelBuilder.kernel {
     ];
     digest = "7f0e4215c0f1c77e7e4bf01e81f5a93e716ab404d48d013e305b3adcb89ff5f6";
   };
-  # Sources and headers: a digest of the lines that include others, and the files of the kernel that they include.
+  # Sources and headers: a digest of their includes, and the kernel's files that they include.
   files = {
     "csrc/relu.h" = "8fc17e3bff71aec1";
     "csrc/relu_cpu.cpp" = "7899d9a4e2c12977 csrc/relu.h";
@@ -59,7 +59,7 @@ kernelBuilder.kernel {
     "cu130 cu132" = "7.5 8.0 8.6 8.7 8.9 9.0 10.0 11.0 12.0 12.1+PTX";
   };
 
-  # The binding, and a section for each backend or part of the kernel.
+  # The binding, then the kernel sections.
   sections = [
     {
       name = "tvm-ffi";
@@ -108,7 +108,7 @@ kernelBuilder.kernel {
     }
   ];
 
-  # Rows of the release table, and digests of what these mean.
+  # Rows of the release table, each with a digest of its content.
   variants = {
     registry = {
       tvm-ffi01-cpu-aarch64-darwin = "60c0522e";

@@ -42,7 +42,7 @@ kernelBuilder.kernel {
     ];
     digest = "3ff45d94e06aaab4aef23dc7f6c9d2ccd086b31e315e05ab1ddffb61ca0cdfac";
   };
-  # Sources and headers: a digest of the lines that include others, and the files of the kernel that they include.
+  # Sources and headers: a digest of their includes, and the kernel's files that they include.
   files = {
     "csrc/relu_cpu.cpp" = "9b3e7c0169dfddb8 torch-ext/torch_binding.h";
     "csrc/relu_cuda.cu" = "d245f61770ed2876 csrc/relu_cuda.h";
@@ -58,7 +58,7 @@ kernelBuilder.kernel {
     "cu130 cu132" = "7.5 8.0 8.6 8.7 8.9 9.0 10.0 11.0 12.0 12.1+PTX";
   };
 
-  # The binding, and a section for each backend or part of the kernel.
+  # The binding, then the kernel sections.
   sections = [
     {
       name = "torch";
@@ -110,7 +110,7 @@ kernelBuilder.kernel {
     }
   ];
 
-  # Rows of the release table, and digests of what these mean.
+  # Rows of the release table, each with a digest of its content.
   variants = {
     registry = {
       torch210-cpu-aarch64-darwin = "5f5ac032";

@@ -36,7 +36,7 @@ kernelBuilder.kernel {
     xpu = "e20b862c02fc057b";
   };
 
-  # Rows of the release table, and digests of what these mean.
+  # Rows of the release table, each with a digest of its content.
   variants = { };
   # Variants of Python alone, and their backends.
   pythonVariants = {

@@ -1,4 +1,5 @@
-//! What Rust decides and what Nix reads of it: the same variants, down to each flag.
+//! Compares the variants that Rust plans with those that Nix reads from build.nix, down to each
+//! flag.
 
 use camino::Utf8Path;
 use kernel_builder::emit::build_nix;
@@ -11,7 +12,7 @@ use super::nix;
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 
-/// A Nix expression of `kernel`, what the library makes of the build.nix of a plan.
+/// The value of a Nix expression over `kernel`: the library's result for the build.nix of a plan.
 fn evaluate(plan: &Plan, root: &Utf8Path, expression: &str) -> serde_json::Value {
     let build_nix = build_nix(plan, table()).expect("build.nix");
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -26,25 +27,25 @@ fn evaluate(plan: &Plan, root: &Utf8Path, expression: &str) -> serde_json::Value
     ))
 }
 
-/// A function of each variant of a plan, written in Nix, by the variant's name.
+/// The values of a function, written in Nix, of each variant of a plan, by the variant's name.
 pub fn by_nix(plan: &Plan, root: &Utf8Path, function: &str) -> serde_json::Value {
     let expression = format!(
-        "builtins.listToAttrs (map (own: {{ name = own.variant; value = ({function}) own; }}) kernel.variants)"
+        "builtins.listToAttrs (map (variant: {{ name = variant.variant; value = ({function}) variant; }}) kernel.variants)"
     );
     evaluate(plan, root, &expression)
 }
 
 /// The names of a plan's variants in the order of Nix.
 pub fn names_in_nix(plan: &Plan, root: &Utf8Path) -> serde_json::Value {
-    evaluate(plan, root, "map (own: own.variant) kernel.variants")
+    evaluate(plan, root, "map (variant: variant.variant) kernel.variants")
 }
 
-/// A plan's variants in full, less the files of their ids, which only Nix looks up.
+/// A plan's variants in full, without the files of their ids, which only Nix looks up.
 fn variants_of_rust(plan: &Plan) -> serde_json::Value {
     let compiled = plan.variants.iter();
-    let compiled = compiled.map(|own| (&own.variant, serde_json::to_value(own)));
+    let compiled = compiled.map(|built| (&built.variant, serde_json::to_value(built)));
     let noarch = plan.noarch.iter();
-    let noarch = noarch.map(|own| (&own.variant, serde_json::to_value(own)));
+    let noarch = noarch.map(|built| (&built.variant, serde_json::to_value(built)));
     let all = compiled.chain(noarch).map(|(name, value)| {
         let mut value = value.expect("JSON");
         let id = value["id"].as_object_mut().expect("an id");
@@ -54,7 +55,8 @@ fn variants_of_rust(plan: &Plan) -> serde_json::Value {
     all.collect::<serde_json::Map<_, _>>().into()
 }
 
-/// NB: build.nix leaves to the release table what follows from it, so every flag of every variant has to come back.
+/// Asserts that Nix gets every variant of a kernel back from build.nix and the release table, with
+/// every flag.
 #[track_caller]
 pub fn assert_nix_gets_the_plan(kernel: &Kernel) {
     let plan = plan(kernel, &matrix(kernel, table()), table()).expect("a plan");

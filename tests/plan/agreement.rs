@@ -89,7 +89,7 @@ fn rust_and_nix_see_the_same_files() {
     }
 }
 
-/// Nix takes the first variant where it needs one, as `kernel-builder build` does.
+/// The first variant is the best one, for Nix and for `kernel-builder build`.
 #[test]
 fn nix_and_rust_have_the_best_variant_first() {
     let folders = [
@@ -118,7 +118,7 @@ fn nix_and_rust_have_the_best_variant_first() {
     }
 }
 
-/// Whatever makes variants differ otherwise than by the release table.
+/// Kernels whose variants differ for other reasons than the release table.
 #[test]
 fn nix_gets_the_plan_of_kernels_with_differences() {
     for build_toml in DIFFERENCES {
@@ -149,7 +149,8 @@ fn nix_gets_the_plan_of_kernels_with_differences() {
 }
 
 const DIFFERENCES: [&str; 4] = [
-    // Sections of one backend with other GPUs, flags that keep some compilers from making parts, OpenMP, a stable ABI.
+    // Sections of one backend with other GPUs, flags that keep some compilers from making parts,
+    // OpenMP, a stable ABI.
     r#"
 [general]
 name = "sample"
@@ -226,7 +227,7 @@ depends = []
 src = ["csrc/b.cu"]
 cuda-capabilities = ["8.0+PTX"]
 "#,
-    // Nothing that is bundled: the best are marked.
+    // No row of the kernel is bundled: the best variants are marked as such.
     r#"
 [general]
 name = "sample"

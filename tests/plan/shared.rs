@@ -76,8 +76,8 @@ fn a_source_of_two_sections_respects_the_oldest_toolkit_of_each() {
     assert_eq!(plan.notes, [note]);
 }
 
-/// A section that asks for no GPU asks for the usual ones, and one whose sources are all shared
-/// leaves nothing behind.
+/// A section without GPUs asks for the default ones. A section whose sources are all shared
+/// becomes no component of its own.
 #[test]
 fn the_usual_gpus_are_part_of_the_union() {
     let (_, variant) = only(&sample(

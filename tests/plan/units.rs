@@ -334,7 +334,7 @@ fn device_code_with_headers_of_torch_or_of_libraries_is_heavy() {
     assert_eq!(heavy, ["cub.cu", "torch.cu"]);
 }
 
-/// Units that know the op namespace compile again with every change of the kernel; the others do
+/// Units that know the op namespace compile again with every change of the kernel; other units do
 /// not.
 #[test]
 fn only_units_that_use_the_namespace_know_it() {
@@ -363,7 +363,7 @@ fn only_units_that_use_the_namespace_know_it() {
         "TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) {}\n",
     );
     assert_eq!(namespaces(), [vec![Linked], vec![Linked, None]]);
-    // A header brings it to who includes it.
+    // A header brings the namespace to every unit that includes it.
     sample.write("csrc/ops.h", "#define NAME TORCH_EXTENSION_NAME\n");
     assert_eq!(namespaces(), [vec![Linked], vec![Linked, None]]);
     sample.write("csrc/gpu.cu", "#include \"ops.h\"\n");
