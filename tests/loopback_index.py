@@ -1,4 +1,4 @@
-"""A package index on this machine that misbehaves on demand: tests/fetch.rs says how. tests/pins.rs
+"""A package index on this machine that misbehaves on demand: tests/fetch says how. tests/pins.rs
 uses it, too.
 
 loopback_index.py DIR serves DIR/files/NAME as /files/NAME (wheels and source distributions also on
