@@ -67,7 +67,7 @@ fn main() {
     let names: Vec<&str> = names.collect();
     let own = names.iter().filter(|name| name.ends_with("-x86_64-linux"));
     let own: Vec<&str> = own.copied().collect();
-    // NB: a store of its own, which has none of the derivations.
+    // NB: an empty store, in which every derivation is new.
     let store = dir.path().join("store");
     // SAFETY: no other thread runs in this program.
     unsafe { std::env::set_var("NIX_REMOTE", &store) };

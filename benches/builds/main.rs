@@ -1,13 +1,13 @@
 //! Measures how long builds take beside a CMake project for each variant: `make bench`. It prints
 //! tables for docs/benchmarks.md and asserts none of the figures.
 //!
-//! `BENCH=relu,60,60-cuda,400` chooses kernels: examples/relu (C++ and CUDA), a generated one of so
-//! many C++ units, or one for CUDA with ten of them in CUDA. `BENCH_VARIANTS=8` is the number of
-//! variants of the generated; with 0, only one is built from nothing, beside Ninja.
-//! `BENCH_UNITS=heavy` makes each unit take some 2 s, not 0.3 s; a number is how often a unit has
-//! what takes the time (synthetic.rs), for a faster machine. `BENCH_ROUNDS=3` builds one variant
-//! from nothing so many times, and makes each change so many times for us and once for CMake, which
-//! takes minutes where we take seconds: the row is our median.
+//! `BENCH=relu,60,60-cuda,400` chooses kernels: examples/relu (C++ and CUDA), or generated ones. A
+//! number is the number of C++ units; with `-cuda`, ten of them are CUDA. `BENCH_VARIANTS=8` is the
+//! number of variants of a generated kernel; with 0, one variant is built from nothing, beside
+//! Ninja. `BENCH_UNITS=heavy` makes each unit take some 2 s instead of 0.3 s; a number says how
+//! many template instances a unit has (synthetic.rs), for a faster machine. `BENCH_ROUNDS=3` builds
+//! one variant from nothing three times. It measures each change three times for us and once for
+//! CMake, which takes minutes where we take seconds. A row has our median.
 
 mod cmake;
 mod measure;
@@ -26,8 +26,7 @@ use synthetic::{ARCHS, LIGHT, Synthetic};
 /// Instances in a unit that takes 2 s.
 const HEAVY: usize = 100;
 
-/// Variants for the CPU: torch 2.7 to 2.15. The first is the one that is there when only one is
-/// built.
+/// Variants for the CPU: torch 2.7 to 2.15. Where one variant is built, it is the first.
 const CPU: [&str; 9] = [
     "211-cxx11-cpu",
     "212-cxx11-cpu",
@@ -372,7 +371,7 @@ impl Bench {
         row(what, ours, self.fresh, Some(kept));
     }
 
-    /// The round that took neither the most time nor the least.
+    /// The round with the median time.
     fn median(&mut self, round: impl Fn(&mut Bench) -> Run) -> Run {
         let mut runs: Vec<Run> = (0..self.rounds).map(|_| round(self)).collect();
         runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
@@ -415,7 +414,7 @@ impl Bench {
             bench.ours(count)
         });
         let kept = self.again(count);
-        // NB: that takes more than it took without.
+        // NB: CMake takes longer with one more architecture, so it is measured again.
         self.fresh = self.all_fresh();
         row("one more architecture", ours, self.fresh, Some(kept));
     }

@@ -11,14 +11,14 @@ use watch::watch;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Run {
     pub seconds: f64,
-    /// Compilations.
+    /// The number of compilations.
     pub units: usize,
-    /// Bytes that all processes had resident at once.
+    /// The most bytes that all processes had resident at once.
     pub peak: u64,
 }
 
 impl Run {
-    /// One after the other.
+    /// This run and the next one as one run.
     pub fn then(self, next: Run) -> Run {
         Run {
             seconds: self.seconds + next.seconds,
@@ -28,7 +28,7 @@ impl Run {
     }
 }
 
-/// Runs a program that must succeed; `is_unit` says which lines of its output tell of a
+/// Runs a program that must succeed. `is_unit` says whether a line of its output stands for a
 /// compilation.
 pub fn run(command: &mut Command, is_unit: impl Fn(&str) -> bool) -> Run {
     let watched = watch(command);

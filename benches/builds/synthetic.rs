@@ -13,7 +13,7 @@ pub const LIGHT: usize = 8;
 /// CUDA architectures of a kernel with CUDA units.
 pub const ARCHS: &str = "\"8.0\", \"8.6\", \"8.9\", \"9.0\"";
 
-/// A kernel that is generated.
+/// The size of a generated kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Synthetic {
     pub units: usize,
@@ -23,8 +23,9 @@ pub struct Synthetic {
     pub instances: usize,
 }
 
-/// Writes a kernel. Each unit includes a header of all, one of its group of ten, and one of its
-/// own. `salt` stands in every file: objects of another salt are of no use.
+/// Writes a kernel. Each unit includes a header that all units include, a header of its group of
+/// ten, and a header of its own. Every file holds `salt`, so that no object of another salt can be
+/// used.
 pub fn write(root: &Path, kernel: Synthetic, salt: &str) {
     let Synthetic {
         units,

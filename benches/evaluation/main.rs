@@ -1,5 +1,5 @@
-//! How long `plan` of all variants of a large kernel takes: `cargo bench --bench evaluation`.
-//! Prints figures, asserts none.
+//! Measures how long `plan` of all variants of a large kernel takes: `cargo bench --bench
+//! evaluation`. It prints figures and asserts none.
 //!
 //! The floor is measured beside it: as many bare derivations with inputs and texts of the same
 //! sizes, written by the same Nix (floor.nix). Every round measures both once, each in a store that
