@@ -1,5 +1,6 @@
 //! Runs every code block of docs/nix.md: `sh` in a kernel's folder, `nix` as its flake.nix, `ini`
-//! as nix.conf. Of docs/distribution.md, tests/distribution.rs runs the rest.
+//! as nix.conf. tests/distribution.rs runs the blocks of docs/distribution.md that this file does
+//! not run.
 
 mod common;
 

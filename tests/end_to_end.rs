@@ -143,7 +143,7 @@ fn only_what_changed_is_compiled_again() {
         all.sort();
         all
     };
-    // A header, and who includes it.
+    // A change of a header compiles the units that include it.
     let (binding, cpu_unit) = ("torch-ext-torch_binding.cpp", "csrc-relu_cpu.cpp");
     clone.append("torch-ext/torch_binding.h", "\n// More words.\n");
     let included = [with(&[cpu_unit, binding], CPU), with(&[binding], CUDA)];

@@ -1,5 +1,5 @@
-//! Downloads that stall, break, lie or are refused: which file is kept, which is asked for again,
-//! and what is said.
+//! Downloads that stall, break, lie or are refused: the files that are kept or asked for again, and
+//! the messages.
 
 use std::process::Command;
 
@@ -27,8 +27,8 @@ fn every_source_gives_what_is_pinned_once() {
     assert_eq!(index.sent(), sent, "what is in the store is not downloaded");
 }
 
-/// A server that makes its `.tar.gz` anew: the hash of all of it but the first folder is pinned, as
-/// GNU tar unpacks it. Links and what may be executed count; another content is refused.
+/// A server makes its `.tar.gz` anew, so the pin hashes the files below its first folder, as GNU
+/// tar unpacks them. Links and executable bits count; another content is refused.
 #[test]
 fn a_tarball_is_known_by_the_hash_of_its_tree() {
     let index = Index::new();
@@ -74,7 +74,7 @@ fn a_tarball_is_known_by_the_hash_of_its_tree() {
     let said = words(&output);
     assert!(said.contains("something else than was pinned"), "{said}");
 
-    // A link that leads out, and a file below it: written nowhere.
+    // A link that leads out of the folder, and a file below it, are not written.
     let outside = index.path("outside");
     std::fs::create_dir(&outside).expect("a folder");
     let file = std::fs::File::create(&packed).expect("a file");

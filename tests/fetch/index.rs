@@ -198,7 +198,7 @@ pub fn nix_hash(tree: &Path) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// A wheel of a few headers and much else.
+/// A wheel of a few headers and many other files.
 fn beta() -> Vec<u8> {
     let mut members = vec![
         ("beta/lib/before.so", noise(7, SIZE / 2)),

@@ -72,7 +72,7 @@ fn a_fetch_does_not_wait_for_an_unrelated_one() {
         .stderr(Stdio::null())
         .spawn()
         .expect("run");
-    // It has begun.
+    // The download has begun.
     let locked = || {
         let locks = index.path("cache/locks").read_dir();
         locks.is_ok_and(|entries| entries.count() > 0)
@@ -137,7 +137,7 @@ fn a_folder_carries_everything_to_a_machine_without_a_network() {
         again["written"],
         json!({ "folder": folder, "files": 4, "new": 0 })
     );
-    // Any tool can check it.
+    // Any tool can check the carried folder.
     for (name, content) in contents(folder) {
         if name != "index.json" {
             assert!(name.starts_with(&sha256(&content)), "{name}");

@@ -237,7 +237,7 @@ fn the_registry_is_preferred() {
     );
 }
 
-/// A kernel of which nothing is bundled would be built for nothing by default.
+/// A kernel without a bundled variant would have an empty default build.
 #[test]
 fn where_nothing_is_bundled_the_best_of_each_backend_is() {
     let mut kernel = all_backends();
@@ -252,7 +252,7 @@ fn where_nothing_is_bundled_the_best_of_each_backend_is() {
         let variants = matrix.bundled("x86_64-linux");
         variants.map(|variant| variant.name.clone()).collect()
     };
-    // With its CUDA variants, all is well.
+    // Its CUDA variants are bundled.
     let cuda = bundled(&kernel);
     assert!(cuda.iter().all(|name| name.contains("-cu13")), "{cuda:?}");
     // The registry's rows win among older releases: any index serves their files.

@@ -183,7 +183,7 @@ fn a_library_without_pins_leaves_out_its_backend_alone() {
     }
 }
 
-/// Who compares builds has to know of a release that is not the one that the word means elsewhere.
+/// A note names the release of a library if other builders use another release for the same word.
 #[test]
 fn a_library_of_another_release_is_said() {
     let mut kernel = cpu_and_cuda();

@@ -1,4 +1,4 @@
-//! Plans: from a kernel's folder to what build.nix will say.
+//! Plans: from a kernel's folder to the facts that build.nix will hold.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -20,7 +20,7 @@ use kernel_builder::scan::{Namespace, ScanError};
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 
-/// A kernel for CUDA only, less its sections.
+/// A kernel for CUDA only, without its sections.
 const CUDA: &str = r#"
 [general]
 name = "sample"
@@ -33,7 +33,7 @@ backends = ["cuda"]
 src = ["torch-ext/binding.cpp"]
 "#;
 
-/// A kernel's variants of one release, less those of other systems.
+/// A kernel's variants of one release for one system.
 fn some(kernel: &Kernel) -> Matrix {
     let mut matrix = matrix(kernel, table());
     matrix.variants.retain(|variant| {
@@ -91,7 +91,7 @@ fn examples() {
             let json = serde_json::to_string_pretty(variant).expect("JSON");
             insta::assert_snapshot!(variant.variant.clone(), json);
         }
-        // The others differ in the name of the backend.
+        // The other variants differ in the name of the backend.
         for variant in plan.noarch.iter().take(1) {
             let json = serde_json::to_string_pretty(variant).expect("JSON");
             insta::assert_snapshot!(variant.variant.clone(), json);
@@ -107,8 +107,8 @@ fn example_plan(example: &str) -> Plan {
     plan(&kernel, &some(&kernel), table()).expect("a plan")
 }
 
-/// Compiled for one backend, Python alone on others: an author's Triton code for GPUs that he has
-/// no compiler for.
+/// A kernel may be compiled for one backend and be Python alone for others, such as Triton code for
+/// GPUs that its author has no compiler for.
 #[test]
 fn a_kernel_may_be_compiled_for_some_backends_only() {
     let sample = mixed();
@@ -283,7 +283,7 @@ fn flags_of_rocm_sections_reach_hip_and_cxx() {
     assert_eq!(variant.metadata.backend.archs, ["gfx906", "gfx942"]);
 }
 
-/// ROCm 6 does not know every GPU of today, ROCm 7 not every one of old.
+/// ROCm 6 lacks some newer GPUs, and ROCm 7 lacks some older ones.
 #[test]
 fn rocm_compiles_what_it_knows() {
     let section = |archs: &str| {
@@ -367,8 +367,8 @@ cuda-capabilities = ["8.0"]
     );
 }
 
-/// A section without any architecture would be compiled for nvcc's default one, which is nobody's
-/// GPU.
+/// A section without any architecture would be compiled for nvcc's default architecture, which no
+/// user's GPU has.
 #[test]
 fn toolkits_that_compile_nothing_of_a_section_are_left_out() {
     let sample = Sample::new(

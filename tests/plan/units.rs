@@ -123,8 +123,8 @@ fn reached(plan: &Plan, include: &[&str], source: &str) -> Vec<String> {
     reached
 }
 
-/// Every header that a unit may include has to be in its sandbox, and no other file: each one more
-/// compiles it again.
+/// A unit's sandbox holds every header that the unit may include, and no other file: a change of
+/// any file in it compiles the unit again.
 #[test]
 fn units_have_the_headers_that_they_reach() {
     let sample = Sample::new(

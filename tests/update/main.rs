@@ -1,5 +1,5 @@
-//! `update-build`: what it keeps of a file, for each edition, for generated files and for mutated
-//! ones.
+//! `update-build` keeps the meaning and the comments of files: of each edition, generated, and
+//! mutated.
 
 mod built;
 #[path = "../diagnostics/cases.rs"]
@@ -25,7 +25,7 @@ fn updated(text: &str) -> Result<Option<String>, UpdateError> {
     Ok(update(&manifest, text)?.map(|updated| updated.text))
 }
 
-/// Everything that must hold of a file and its new text.
+/// Asserts that a new text keeps the comments and the kernel of a file, and is not updated again.
 fn assert_kept(fixture: &Fixture, old: &str, new: &str) {
     assert!(
         matches!(updated(new), Ok(None)),

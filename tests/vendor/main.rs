@@ -300,7 +300,7 @@ fn programs_of_a_gcc_toolset_run_from_the_store() {
     assert!(patchelf("(RPATH)").contains(&format!("{sysroot}/usr/lib64:")));
     let link = std::fs::read_link(on_disk(&sysroot).join("usr/lib64/libc.so")).expect("a link");
     assert_eq!(link, Path::new(&format!("{sysroot}/usr/lib64/libc.so.6")));
-    // Which nothing but the package's own loader and libc can, in a sandbox.
+    // NB: in a sandbox, only the package's own loader and libc can start the program.
     succeeded(&vendor.build(
         r#"
         run {
