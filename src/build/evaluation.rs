@@ -31,12 +31,15 @@ impl Evaluation {
     /// The derivations of the packages.
     pub fn packages(&self) -> Vec<String> {
         let wanted = self.wanted.iter();
-        wanted.map(|own| own.derivation.clone()).collect()
+        wanted.map(|wanted| wanted.derivation.clone()).collect()
     }
 
     /// The derivations of packages and libraries. Every other derivation is needed by one of them.
     fn roots(&self) -> Vec<String> {
-        let libraries = self.wanted.iter().filter_map(|own| own.library.clone());
+        let libraries = self
+            .wanted
+            .iter()
+            .filter_map(|wanted| wanted.library.clone());
         self.packages().into_iter().chain(libraries).collect()
     }
 
@@ -127,7 +130,10 @@ pub fn evaluate(
         return Ok(evaluation);
     }
     let wanted = ask_nix(nix, prepared, variants)?;
-    let roots: Vec<String> = wanted.iter().map(|own| own.derivation.clone()).collect();
+    let roots: Vec<String> = wanted
+        .iter()
+        .map(|wanted| wanted.derivation.clone())
+        .collect();
     let derivations = nix.derivations(&roots)?.into_iter();
     let evaluation = Evaluation {
         wanted,
@@ -151,7 +157,7 @@ fn ask_nix(
     let folder = tempfile::tempdir().map_err(failed_to("create a temporary folder"))?;
     let build_nix = prepared.build_nix()?.as_bytes();
     let mut file = root.join("build.nix");
-    if !std::fs::read(&file).is_ok_and(|own| own == build_nix) {
+    if !std::fs::read(&file).is_ok_and(|text| text == build_nix) {
         file = Utf8PathBuf::try_from(folder.path().join("build.nix"))
             .map_err(|error| failed_to("create a temporary folder")(error.into_io_error()))?;
         std::fs::write(&file, build_nix).map_err(failed_to("write a temporary file"))?;
@@ -210,8 +216,8 @@ fn hashes_of_files(
     for search in &plan.searches {
         paths.extend(search.digests.keys().cloned());
     }
-    let ids = plan.variants.iter().map(|own| &own.id);
-    for id in ids.chain(plan.noarch.iter().map(|own| &own.id)) {
+    let ids = plan.variants.iter().map(|variant| &variant.id);
+    for id in ids.chain(plan.noarch.iter().map(|variant| &variant.id)) {
         paths.extend(id.files.iter().cloned());
     }
     paths.extend(plan.python.files(root)?);

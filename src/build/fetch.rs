@@ -94,13 +94,13 @@ pub fn pins_of_variants(
         if purpose != Purpose::Build {
             let gpu = purpose == Purpose::Shell && variant.backend == Backend::Cuda;
             of_system.extend(runtime::families(variant, system, gpu));
-            let own = packages.archives(system).iter().cloned();
+            let packaged = packages.archives(system).iter().cloned();
             let more = match gpu {
                 true => Vec::new(),
                 false => runtime::archives(variant, system).map_err(pin_failed)?,
             };
-            let own = own.chain(more);
-            archives.extend(own.map(|archive| (archive.sha256.clone(), archive)));
+            let packaged = packaged.chain(more);
+            archives.extend(packaged.map(|archive| (archive.sha256.clone(), archive)));
         }
     }
     // Several systems may use the same file.

@@ -55,7 +55,7 @@ pub fn install<'a>(
         .map(|finished| (finished.derivation.as_str(), finished.seconds))
         .collect();
     let wanted = graph.wanted.iter();
-    let failed = nix.unbuilt(wanted.map(|(_, own)| &own.derivation))?;
+    let failed = nix.unbuilt(wanted.map(|(_, wanted)| &wanted.derivation))?;
     let mut installed = Vec::new();
     for (variant, (_, wanted)) in variants.iter().zip(&graph.wanted) {
         if failed.contains(&wanted.derivation) {
@@ -71,10 +71,10 @@ pub fn install<'a>(
         let bytes = copy_out(nix, variant, path, output)?;
         let steps = graph.steps.all.iter();
         let steps = steps.filter(|step| step.variants.contains(&variant.name));
-        let own: Vec<f64> = steps
+        let step_seconds: Vec<f64> = steps
             .filter_map(|step| seconds.get(step.derivation.as_str()).copied())
             .collect();
-        let origin = match own.is_empty() {
+        let origin = match step_seconds.is_empty() {
             true if built.copied.contains_key(path) => Origin::Copied,
             true => Origin::Cached,
             false => Origin::Built,
@@ -83,7 +83,7 @@ pub fn install<'a>(
             name: &variant.name,
             origin,
             // NB: `sum` of an empty list is -0.
-            seconds: own.iter().fold(0.0, |sum, seconds| sum + seconds),
+            seconds: step_seconds.iter().fold(0.0, |sum, seconds| sum + seconds),
             bytes,
         });
     }
@@ -166,7 +166,7 @@ fn is_same_entry(original: &DirEntry, copy: &DirEntry) -> std::io::Result<bool> 
         return Ok(std::fs::read_link(original.path())? == std::fs::read_link(copy.path())?);
     }
     let (first, second) = (original.metadata()?, copy.metadata()?);
-    let is_executable = |own: &std::fs::Metadata| own.permissions().mode() & 0o100 != 0;
+    let is_executable = |metadata: &std::fs::Metadata| metadata.permissions().mode() & 0o100 != 0;
     if is_executable(&first) != is_executable(&second) {
         return Ok(false);
     }

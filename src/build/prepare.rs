@@ -226,8 +226,9 @@ impl Prepared {
         const CURE: &str = "`kernel-builder list-variants` shows them, `--variant` builds them";
         let others = |backend: Backend| {
             let variants = self.matrix.variants.iter();
-            let own = variants.filter(|own| own.backend == backend && own.builds_on(system));
-            own.filter(|own| !own.bundle).count()
+            let built_here =
+                variants.filter(|variant| variant.backend == backend && variant.builds_on(system));
+            built_here.filter(|variant| !variant.bundle).count()
         };
         let is_best = |variant: &Variant| variant.row().is_some_and(|row| !row.bundle);
         let mut lines = Vec::new();
@@ -243,7 +244,7 @@ impl Prepared {
         }
         let missing = self.kernel.backends.iter().filter_map(|backend| {
             let number = others(*backend);
-            let is_built = chosen.iter().any(|own| own.backend == *backend);
+            let is_built = chosen.iter().any(|variant| variant.backend == *backend);
             (!is_built && number > 0).then(|| count(number, &format!("{backend} variant")))
         });
         let missing: Vec<String> = missing.collect();

@@ -71,11 +71,11 @@ fn check_systems(
     variants: &[&Variant],
     evaluation: &Evaluation,
 ) -> Result<(), EngineError> {
-    for (variant, own) in variants.iter().zip(&evaluation.wanted) {
+    for (variant, wanted) in variants.iter().zip(&evaluation.wanted) {
         let Some(row) = row_without_builder(nix, variant) else {
             continue;
         };
-        let package = std::slice::from_ref(&own.derivation);
+        let package = std::slice::from_ref(&wanted.derivation);
         if !evaluation.to_build(nix, package)?.is_empty() {
             return Err(EngineError::ForeignSystem {
                 variant: variant.name.clone(),
@@ -135,7 +135,9 @@ fn remaining_work(nix: &Nix, graph: &StepGraph<'_>, planned: &[String], costs: &
     let wanted = graph.wanted.iter();
     Work {
         tasks: steps.map(|step| task(step, costs)).collect(),
-        wanted: wanted.map(|(_, own)| own.derivation.clone()).collect(),
+        wanted: wanted
+            .map(|(_, wanted)| wanted.derivation.clone())
+            .collect(),
         count: planned.len(),
     }
 }

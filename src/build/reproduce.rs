@@ -54,7 +54,7 @@ pub fn reproduce(
             .iter()
             .map(|step| store_paths_text(step, &store, &derivations[&step.derivation].output))
             .collect::<Result<_, _>>()?;
-        let unbuilt = nix.unbuilt(evaluation.wanted.iter().map(|own| &own.derivation))?;
+        let unbuilt = nix.unbuilt(evaluation.wanted.iter().map(|wanted| &wanted.derivation))?;
         return Ok(Reproduction {
             steps: 0,
             wrong: 0,

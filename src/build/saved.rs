@@ -71,7 +71,7 @@ impl SavedEvaluations {
         }
         let entry: Entry = serde_json::from_slice(json).ok()?;
         let derivations = entry.derivations.restore()?;
-        let roots = entry.wanted.iter().map(|own| &own.derivation);
+        let roots = entry.wanted.iter().map(|wanted| &wanted.derivation);
         if entry.key != name || !roots.clone().all(|root| derivations.contains_key(root)) {
             return None;
         }

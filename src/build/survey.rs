@@ -66,9 +66,9 @@ impl<'a> StepGraph<'a> {
 
     /// The variants of a step, each with its build id.
     fn variants_of(&self, step: &Step) -> impl Iterator<Item = (&'a str, &'a str)> {
-        let own = self.wanted.iter();
-        let own = own.filter(|(name, _)| step.variants.contains(*name));
-        own.map(|(name, wanted)| {
+        let wanted = self.wanted.iter();
+        let wanted = wanted.filter(|(name, _)| step.variants.contains(*name));
+        wanted.map(|(name, wanted)| {
             let package = self.derivations.get(&wanted.derivation);
             let id = package.and_then(|package| package.build_id.as_deref());
             (*name, id.unwrap_or_default())
@@ -157,7 +157,7 @@ pub fn record_build(
 ) -> Result<(), EngineError> {
     let root = prepared.root()?;
     let wanted = graph.wanted.iter();
-    let packages: Vec<&str> = wanted.map(|(_, own)| &*own.derivation).collect();
+    let packages: Vec<&str> = wanted.map(|(_, wanted)| &*wanted.derivation).collect();
     if built.finished.is_empty() && BuildRecord::covers_packages(&cache::dir(), &root, &packages) {
         return Ok(());
     }

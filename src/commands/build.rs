@@ -50,7 +50,9 @@ pub fn run(arguments: &BuildArgs) -> Result<(), CommandError> {
         anstream::eprintln!("{line}");
     }
     anstream::eprintln!("{} in {:.1} s", output, start.elapsed().as_secs_f64());
-    let failed = installed.iter().filter(|own| own.origin == Origin::Failed);
+    let failed = installed
+        .iter()
+        .filter(|variant| variant.origin == Origin::Failed);
     match failed.count() {
         0 => Ok(()),
         failed => Err(EngineError::Build {
@@ -65,8 +67,8 @@ pub fn run(arguments: &BuildArgs) -> Result<(), CommandError> {
 /// to the right.
 fn result_table(installed: &[InstalledVariant<'_>]) -> String {
     let header = ["variant", "result", "seconds", "size"].map(str::to_owned);
-    let row = |own: &InstalledVariant<'_>| {
-        let (result, is_there) = match own.origin {
+    let row = |variant: &InstalledVariant<'_>| {
+        let (result, is_there) = match variant.origin {
             Origin::Built => ("built", true),
             Origin::Cached => ("cached", true),
             Origin::Copied => ("copied", true),
@@ -74,10 +76,10 @@ fn result_table(installed: &[InstalledVariant<'_>]) -> String {
         };
         let number = |text: String| if is_there { text } else { "-".to_owned() };
         [
-            own.name.to_owned(),
+            variant.name.to_owned(),
             result.to_owned(),
-            number(format!("{:.1}", own.seconds)),
-            number(format!("{:.1} kB", own.bytes as f64 / 1e3)),
+            number(format!("{:.1}", variant.seconds)),
+            number(format!("{:.1} kB", variant.bytes as f64 / 1e3)),
         ]
     };
     let rows: Vec<[String; 4]> = std::iter::once(header)
@@ -123,12 +125,13 @@ fn lines_about_places(built: &Built) -> Vec<String> {
 fn lines_about_slowest(built: &Built, mut steps: Steps) -> Vec<String> {
     const SHOWN: usize = 3;
     let finished = built.finished.iter();
-    let finished: BTreeMap<&str, &Finished> =
-        finished.map(|own| (own.derivation.as_str(), own)).collect();
+    let finished: BTreeMap<&str, &Finished> = finished
+        .map(|finished| (finished.derivation.as_str(), finished))
+        .collect();
     for step in &mut steps.all {
         step.seconds = finished
             .get(step.derivation.as_str())
-            .map(|own| own.seconds);
+            .map(|finished| finished.seconds);
     }
     let mut units: Vec<(&Step, &Finished, u64)> = steps
         .all
@@ -154,7 +157,7 @@ fn lines_about_slowest(built: &Built, mut steps: Steps) -> Vec<String> {
         lines.push(format!("  and {} more", units.len() - SHOWN));
     }
     let path = steps.critical_path();
-    let names = path.steps.iter().filter_map(|own| steps.step(own));
+    let names = path.steps.iter().filter_map(|path| steps.step(path));
     let names: Vec<&str> = names.map(|step| &*step.name).collect();
     lines.push(format!(
         "critical path: {:.1} s: {}",

@@ -47,7 +47,7 @@ pub fn run(arguments: &ListVariantsArgs) -> Result<(), CommandError> {
         anstream::eprintln!("note: {note}");
     }
     let system = build::system();
-    let listed = |own: Option<&str>| arguments.all || own.is_none_or(|own| own == system);
+    let listed = |other: Option<&str>| arguments.all || other.is_none_or(|other| other == system);
     let variants = match arguments.arch {
         true => arch_variants(&kernel, table()),
         false => matrix.variants.clone(),

@@ -94,19 +94,19 @@ fn plan_report<'a>(
     absent: &[PlacedPin],
 ) -> PlanReport<'a> {
     let variant_report = |variant: &&'a Variant| {
-        let own = steps.to_build();
-        let own: Vec<_> = own
+        let to_build = steps.to_build();
+        let to_build: Vec<_> = to_build
             .filter(|step| step.variants.contains(&variant.name))
             .collect();
         VariantReport {
             variant: &variant.name,
-            state: match own.is_empty() {
+            state: match to_build.is_empty() {
                 true => StepState::Cached.name(),
                 false => StepState::Build.name(),
             },
-            seconds: total_seconds(own.iter().copied()),
-            measured: is_measured(&own),
-            steps: own.iter().map(|step| &*step.derivation).collect(),
+            seconds: total_seconds(to_build.iter().copied()),
+            measured: is_measured(&to_build),
+            steps: to_build.iter().map(|step| &*step.derivation).collect(),
         }
     };
     let to_build: Vec<_> = steps.to_build().collect();

@@ -12,7 +12,7 @@ use super::nix::render;
 use super::release_table::ReleaseTable;
 use crate::matrix::{Table, Variant};
 use crate::plan::{
-    ArchivePlan, Component, Driver, Listing, Plan, PythonFiles, UnitGroup, VariantPlan,
+    ArchivePlan, Component, Driver, HeaderListing, Plan, PythonFiles, UnitGroup, VariantPlan,
     flags_for_fatbinary,
 };
 
@@ -39,7 +39,7 @@ struct BuildFile<'a> {
     python: &'a PythonFiles,
     metadata: Value,
     salts: BTreeMap<&'a str, &'a str>,
-    listing: Option<&'a Listing>,
+    listing: Option<&'a HeaderListing>,
     files: BTreeMap<&'a str, Value>,
     binary: BTreeSet<&'a str>,
     archives: &'a BTreeMap<String, ArchivePlan>,
@@ -64,7 +64,10 @@ struct Selectors([(&'static str, String); 5]);
 impl Selectors {
     fn of_variant(variant: &VariantPlan) -> Self {
         let row = &variant.row;
-        let drivers = variant.components.iter().flat_map(|own| &own.units);
+        let drivers = variant
+            .components
+            .iter()
+            .flat_map(|component| &component.units);
         let device = drivers
             .map(|group| group.driver)
             .find(|driver| matches!(driver, Driver::Nvcc | Driver::Clang | Driver::Hip));
@@ -159,41 +162,49 @@ impl<'a> BuildFile<'a> {
         let python_only: Vec<Selectors> = plan
             .noarch
             .iter()
-            .map(|own| Selectors::of_python(own.metadata.backend.r#type, &own.variant))
+            .map(|variant| Selectors::of_python(variant.metadata.backend.r#type, &variant.variant))
             .collect();
         let archs = archs_by_compute(
             plan.variants
                 .iter()
-                .map(|own| (own.row.compute_name(), &own.metadata.backend.archs[..]))
-                .chain(plan.noarch.iter().map(|own| {
-                    let backend = &own.metadata.backend;
+                .map(|variant| {
+                    (
+                        variant.row.compute_name(),
+                        &variant.metadata.backend.archs[..],
+                    )
+                })
+                .chain(plan.noarch.iter().map(|variant| {
+                    let backend = &variant.metadata.backend;
                     (backend.r#type.to_owned(), &backend.archs[..])
                 })),
         );
         let linked: BTreeMap<String, &VariantPlan> = plan
             .variants
             .iter()
-            .filter(|own| !own.link.archs.is_empty())
-            .map(|own| (own.row.compute_name(), own))
+            .filter(|variant| !variant.link.archs.is_empty())
+            .map(|variant| (variant.row.compute_name(), variant))
             .collect();
         let is_other = linked
             .values()
-            .any(|own| own.link.archs != own.metadata.backend.archs);
+            .any(|variant| variant.link.archs != variant.metadata.backend.archs);
         let linked_archs = linked
             .into_iter()
             .filter(|_| is_other)
-            .map(|(compute, own)| (compute, &own.link.archs[..]));
+            .map(|(compute, variant)| (compute, &variant.link.archs[..]));
         let all_metadata: Vec<(&Selectors, Value)> = variants()
-            .map(|(selectors, own)| (selectors, json!(own.metadata)))
+            .map(|(selectors, variant)| (selectors, json!(variant.metadata)))
             .chain(
                 python_only
                     .iter()
                     .zip(&plan.noarch)
-                    .map(|(selectors, own)| (selectors, json!(own.metadata))),
+                    .map(|(selectors, variant)| (selectors, json!(variant.metadata))),
             )
             .collect();
-        let bundled = plan.variants.iter().filter(|own| own.bundle);
-        let is_bundled_otherwise = plan.variants.iter().any(|own| own.bundle != own.row.bundle);
+        let bundled = plan.variants.iter().filter(|variant| variant.bundle);
+        let is_bundled_otherwise = plan
+            .variants
+            .iter()
+            .any(|variant| variant.bundle != variant.row.bundle);
         let native = !plan.variants.is_empty();
         Self {
             name: &plan.name,
@@ -208,11 +219,11 @@ impl<'a> BuildFile<'a> {
             salts: plan
                 .variants
                 .iter()
-                .map(|own| (own.metadata.backend.r#type, own.id.salt.as_str()))
+                .map(|variant| (variant.metadata.backend.r#type, variant.id.salt.as_str()))
                 .chain(
                     plan.noarch
                         .iter()
-                        .map(|own| (own.metadata.backend.r#type, own.id.salt.as_str())),
+                        .map(|variant| (variant.metadata.backend.r#type, variant.id.salt.as_str())),
                 )
                 .collect(),
             listing: native.then_some(&plan.listing),
@@ -225,28 +236,28 @@ impl<'a> BuildFile<'a> {
             archives: &plan.archives,
             archs,
             linked_archs: archs_by_compute(linked_archs),
-            defines: factor(&|own| list_or_none(&own.defines)),
+            defines: factor(&|variant| list_or_none(&variant.defines)),
             standards: plan
                 .variants
                 .iter()
-                .map(|own| (own.row.compilers(), own.standard))
-                .filter(|(key, own)| {
+                .map(|variant| (variant.row.compilers(), variant.standard))
+                .filter(|(key, standard)| {
                     let known = releases.compilers.get(key);
-                    known.is_none_or(|known| known.standard != *own)
+                    known.is_none_or(|known| known.standard != *standard)
                 })
                 .collect(),
-            op_namespace: factor(&|own| Some(json!(own.op_namespace.as_ref()?))),
+            op_namespace: factor(&|variant| Some(json!(variant.op_namespace.as_ref()?))),
             stable_abi: plan.variants.iter().filter_map(stable_abi).collect(),
             sections: sections(plan, &selectors),
             bundled: match is_bundled_otherwise {
-                true => bundled.map(|own| own.variant.as_str()).collect(),
+                true => bundled.map(|variant| variant.variant.as_str()).collect(),
                 false => Vec::new(),
             },
             variants: row_digests(plan, &releases),
             python_variants: plan
                 .noarch
                 .iter()
-                .map(|own| (own.variant.as_str(), own.metadata.backend.r#type))
+                .map(|variant| (variant.variant.as_str(), variant.metadata.backend.r#type))
                 .collect(),
         }
     }
@@ -322,14 +333,14 @@ fn words_value(words: &[&str]) -> Value {
 /// Files whose includes resolve otherwise in a section's search than [`files`] says.
 fn other_includes(plan: &Plan, include: &[String]) -> Map<String, Value> {
     let mut searches = plan.searches.iter();
-    let own = searches.find(|search| search.include == include);
+    let own_search = searches.find(|search| search.include == include);
     let mut others = Map::new();
-    for (path, digest) in own.iter().flat_map(|search| &search.digests) {
+    for (path, digest) in own_search.iter().flat_map(|search| &search.digests) {
         let first = plan
             .searches
             .iter()
             .find(|search| search.digests.contains_key(path));
-        let includes = own.and_then(|search| search.includes.get(path));
+        let includes = own_search.and_then(|search| search.includes.get(path));
         if first.and_then(|search| search.includes.get(path)) != includes {
             let includes = includes.into_iter().flatten();
             let words: Vec<&str> = [digest]
@@ -382,7 +393,7 @@ fn section_attributes(plan: &Plan, occurrences: &[Occurrence<'_>]) -> Attributes
     let factor = |value: &dyn Fn(&Component) -> Option<Value>| {
         let values: Vec<_> = occurrences
             .iter()
-            .map(|own| (own.selectors, value(own.component)))
+            .map(|occurrence| (occurrence.selectors, value(occurrence.component)))
             .collect();
         factor_by_row(&values)
     };
@@ -410,23 +421,27 @@ fn section_attributes(plan: &Plan, occurrences: &[Occurrence<'_>]) -> Attributes
     let yes = |is: bool| is.then_some(json!(true));
     put(
         "moreArchs",
-        factor(&|own| yes(own.more_archs && is_cuda(own))),
+        factor(&|component| yes(component.more_archs && is_cuda(component))),
     );
-    put("openmp", factor(&|own| yes(own.openmp)));
-    let groups = |own: &Component| own.units.first().cloned();
+    put("openmp", factor(&|component| yes(component.openmp)));
+    let groups = |component: &Component| component.units.first().cloned();
     put(
         "headerLibraries",
-        factor(&|own| list_or_none(&groups(own)?.header_families)),
+        factor(&|component| list_or_none(&groups(component)?.header_families)),
     );
     put(
         "headerArchives",
-        factor(&|own| list_or_none(&groups(own)?.header_archives)),
+        factor(&|component| list_or_none(&groups(component)?.header_archives)),
     );
     put(
         "units",
-        factor(&|own| {
+        factor(&|component| {
             Some(json!(
-                own.units.iter().map(group_attributes).collect::<Vec<_>>()
+                component
+                    .units
+                    .iter()
+                    .map(group_attributes)
+                    .collect::<Vec<_>>()
             ))
         }),
     );
@@ -441,27 +456,32 @@ fn is_cuda(component: &Component) -> bool {
 /// The architectures of a section by compute; `None` if they are those of the kernel.
 fn own_archs(plan: &Plan, occurrences: &[Occurrence<'_>]) -> Option<Value> {
     let backend = occurrences[0].component.backend?;
-    let by_compute = |own: &Occurrence<'_>| {
-        let archs: Vec<String> = own
+    let by_compute = |occurrence: &Occurrence<'_>| {
+        let archs: Vec<String> = occurrence
             .component
             .archs
             .iter()
             .map(ToString::to_string)
             .collect();
-        (own.variant.row.compute_name(), archs)
+        (occurrence.variant.row.compute_name(), archs)
     };
-    let own: BTreeMap<String, Vec<String>> = occurrences.iter().map(by_compute).collect();
+    let section_archs: BTreeMap<String, Vec<String>> = occurrences.iter().map(by_compute).collect();
     let all = plan
         .variants
         .iter()
-        .filter(|own| own.row.backend == backend);
+        .filter(|variant| variant.row.backend == backend);
     let all: BTreeMap<String, Vec<String>> = all
-        .map(|own| (own.row.compute_name(), own.metadata.backend.archs.clone()))
+        .map(|variant| {
+            (
+                variant.row.compute_name(),
+                variant.metadata.backend.archs.clone(),
+            )
+        })
         .collect();
-    let archs = own
+    let archs = section_archs
         .iter()
         .map(|(compute, archs)| (compute.clone(), &archs[..]));
-    (own != all).then(|| json!(archs_by_compute(archs)))
+    (section_archs != all).then(|| json!(archs_by_compute(archs)))
 }
 
 /// Flags of build.toml by driver.
@@ -484,8 +504,9 @@ fn own_flags(occurrences: &[Occurrence<'_>]) -> Option<Value> {
 
 /// Options of fatbinary by driver.
 fn fatbinary(occurrences: &[Occurrence<'_>]) -> Option<Value> {
-    let options = occurrences.iter().flat_map(|own| {
-        own.component
+    let options = occurrences.iter().flat_map(|occurrence| {
+        occurrence
+            .component
             .own_flags
             .iter()
             .filter_map(|(driver, flags)| {
@@ -500,8 +521,8 @@ fn fatbinary(occurrences: &[Occurrence<'_>]) -> Option<Value> {
 /// The reason why units for several CUDA architectures are compiled in one piece: the name of the
 /// driver whose flags do not allow parts, or of the compute whose architectures do not. `None` if
 /// the units are compiled in parts, or have one architecture.
-fn reason_for_whole(own: &Occurrence<'_>) -> Option<String> {
-    let component = own.component;
+fn reason_for_whole(occurrence: &Occurrence<'_>) -> Option<String> {
+    let component = occurrence.component;
     let is_whole = |group: &&UnitGroup| group.split.is_none();
     let mut groups = component.units.iter().filter(is_whole);
     let group = groups.find(|group| matches!(group.driver, Driver::Nvcc | Driver::Clang))?;
@@ -511,7 +532,7 @@ fn reason_for_whole(own: &Occurrence<'_>) -> Option<String> {
     let flags = component.own_flags.get(&group.driver)?;
     Some(match flags_for_fatbinary(group.driver, flags) {
         None => driver_name(group.driver),
-        Some(_) => own.variant.row.compute_name(),
+        Some(_) => occurrence.variant.row.compute_name(),
     })
 }
 

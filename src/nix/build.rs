@@ -77,7 +77,7 @@ enum Message {
 }
 
 impl Nix {
-    /// Builds. After a failed task, tasks that do not need it still run.
+    /// Builds the work. Tasks that do not need a failed task still run.
     ///
     /// # Errors
     /// `NixError::Start`; failed builds are part of the result.
@@ -263,12 +263,12 @@ impl<'a> Build<'a> {
                     false => queue.mark_built(&task),
                     true => queue.mark_failed(&task),
                 }
-                let own = if failed {
+                let task_status = if failed {
                     status
                 } else {
                     ExitStatus::default()
                 };
-                ended.push((task.derivation, own));
+                ended.push((task.derivation, task_status));
             }
             self.built.errors.extend(errors);
         }
@@ -285,7 +285,7 @@ impl<'a> Build<'a> {
     fn wait_for_end(&mut self) -> Result<Option<EndedNix>, NixError> {
         while let Ok((number, message)) = self.receiver.recv() {
             // Activity numbers are small, so each gets the number of its Nix.
-            let own = |id: u64| (number, id);
+            let activity = |id: u64| (number, id);
             match message {
                 Message::Event(Event::Started {
                     id,
@@ -295,28 +295,28 @@ impl<'a> Build<'a> {
                     let place = machine.map_or(BuildPlace::Here, BuildPlace::Builder);
                     if place == BuildPlace::Here
                         && let Some(nix) = self.running.get_mut(&number)
-                        && let Some(before) = nix.build.replace(own(id))
+                        && let Some(before) = nix.build.replace(activity(id))
                         && nix.max_jobs == 1
                     {
                         self.record_stop(before);
                     }
-                    self.progress.start(own(id), derivation, place);
+                    self.progress.start(activity(id), derivation, place);
                 }
                 Message::Event(Event::Copying { id, path, cache }) => {
                     let place = BuildPlace::Cache(cache);
-                    self.progress.start(own(id), path, place);
+                    self.progress.start(activity(id), path, place);
                 }
                 Message::Event(Event::Line { id, text }) => {
                     if let Some(kilobytes) = text.strip_prefix(PEAK_PREFIX) {
                         self.progress
-                            .record_peak(own(id), kilobytes.trim().parse().ok());
+                            .record_peak(activity(id), kilobytes.trim().parse().ok());
                     } else if let Some(note) = text.strip_prefix(NOTE_PREFIX) {
                         self.print_once(format!("note: {note}"));
                     } else {
-                        self.progress.add_line(own(id), &text);
+                        self.progress.add_line(activity(id), &text);
                     }
                 }
-                Message::Event(Event::Stopped { id }) => self.record_stop(own(id)),
+                Message::Event(Event::Stopped { id }) => self.record_stop(activity(id)),
                 Message::Event(Event::Message { level: 0, text }) => {
                     if let Some(nix) = self.running.get_mut(&number) {
                         nix.errors.push(text);

@@ -29,8 +29,8 @@ pub struct Derivation {
 /// form, under the same keys.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Shown {
-    outputs: BTreeMap<String, Output>,
+struct ShownDerivation {
+    outputs: BTreeMap<String, ShownOutput>,
     input_srcs: Vec<String>,
     input_drvs: BTreeMap<String, Value>,
     builder: String,
@@ -41,7 +41,7 @@ struct Shown {
 }
 
 #[derive(Deserialize)]
-struct Output {
+struct ShownOutput {
     path: Option<String>,
     hash: Option<String>,
 }
@@ -102,8 +102,8 @@ impl Nix {
 }
 
 fn read(json: &[u8]) -> serde_json::Result<BTreeMap<String, Derivation>> {
-    let shown: BTreeMap<String, Shown> = serde_json::from_slice(json)?;
-    let derivation = |(path, shown): (String, Shown)| {
+    let shown: BTreeMap<String, ShownDerivation> = serde_json::from_slice(json)?;
+    let derivation = |(path, shown): (String, ShownDerivation)| {
         let attributes = match (shown.structured_attrs, shown.env.get("__json")) {
             (Some(attributes), _) => attributes,
             (None, Some(Value::String(json))) => serde_json::from_str(json)?,

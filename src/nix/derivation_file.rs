@@ -27,8 +27,8 @@ pub fn read_closure(folder: &Path, roots: &[String]) -> Option<BTreeMap<String, 
     Some(all)
 }
 
-/// Reads the text of a derivation's file: `Derive(` outputs, inputs that are derivations, inputs that
-/// are files, system, builder, arguments and environment `)`.
+/// Reads the text of a derivation's file: `Derive(` outputs, inputs that are derivations, inputs
+/// that are files, system, builder, arguments and environment `)`.
 fn read(text: &str) -> Option<Derivation> {
     let mut terms = Terms { text };
     terms.skip("Derive(")?;

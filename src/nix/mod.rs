@@ -474,10 +474,10 @@ fn builders(settings: &serde_json::Value) -> Vec<String> {
 
 /// This machine's systems, and those of the machines that Nix builds on.
 fn systems(settings: &serde_json::Value) -> BTreeSet<String> {
-    let own = settings["system"]["value"].as_str().into_iter();
+    let system = settings["system"]["value"].as_str().into_iter();
     let extra = settings["extra-platforms"]["value"].as_array();
     let extra = extra.into_iter().flatten().filter_map(|name| name.as_str());
-    let mut systems: BTreeSet<String> = own.chain(extra).map(str::to_owned).collect();
+    let mut systems: BTreeSet<String> = system.chain(extra).map(str::to_owned).collect();
     for line in builders(settings) {
         let named = line.split_whitespace().nth(1).unwrap_or_default();
         systems.extend(named.split(',').map(str::to_owned));

@@ -54,10 +54,10 @@ impl Queue {
         let mut chains: BTreeMap<String, f64> = BTreeMap::new();
         for task in tasks.iter().rev() {
             let after = chains.get(&task.derivation).copied().unwrap_or_default();
-            let own = after + task.cost.seconds;
+            let seconds = after + task.cost.seconds;
             for needed in task.needs.iter().chain([&task.derivation]) {
                 let chain = chains.entry(needed.clone()).or_default();
-                *chain = chain.max(own);
+                *chain = chain.max(seconds);
             }
         }
         let mut waiting = tasks;

@@ -63,8 +63,10 @@ impl HeaderDemands {
         rows: impl IntoIterator<Item = &'a Row>,
         table: &Table,
     ) -> Self {
-        let own = row.compilers();
-        let same = rows.into_iter().filter(|other| other.compilers() == own);
+        let compilers = row.compilers();
+        let same = rows
+            .into_iter()
+            .filter(|other| other.compilers() == compilers);
         let standards = same.map(|other| Self::by_framework(other, table).standard);
         Self {
             standard: standards.min().unwrap_or(TVM_FFI_CXX),
@@ -87,7 +89,12 @@ pub struct DriverFlags {
 
 impl DriverFlags {
     /// All flags of a unit. Demands of headers come first, so that flags of build.toml prevail.
-    pub fn unit(&self, demands: &HeaderDemands, defines: &[String], own: &[String]) -> Vec<String> {
+    pub fn unit(
+        &self,
+        demands: &HeaderDemands,
+        defines: &[String],
+        own_flags: &[String],
+    ) -> Vec<String> {
         let mut flags = Vec::new();
         // Shaders include no header of a framework, and are not C++.
         if self.driver != Driver::Metal {
@@ -97,7 +104,7 @@ impl DriverFlags {
             flags.extend_from_slice(defines);
         }
         flags.extend_from_slice(&self.flags);
-        flags.extend_from_slice(own);
+        flags.extend_from_slice(own_flags);
         flags
     }
 }

@@ -5,18 +5,18 @@ use std::collections::BTreeSet;
 use camino::Utf8Path;
 use sha2::{Digest, Sha256};
 
-use super::Listing;
+use super::HeaderListing;
 use crate::hex;
 use crate::kernel::{Language, source};
 use crate::scan::headers::below;
 use crate::scan::{ScanError, Search};
 
-impl Listing {
+impl HeaderListing {
     /// The listing of the folders that some searches look in.
     ///
     /// # Errors
     /// `ScanError` if the file system fails.
-    pub fn of_searches(root: &Utf8Path, searches: &[Search]) -> Result<Self, ScanError> {
+    pub fn from_searches(root: &Utf8Path, searches: &[Search]) -> Result<Self, ScanError> {
         let all: BTreeSet<&Utf8Path> = searches
             .iter()
             .flat_map(|search| {

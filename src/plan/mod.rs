@@ -26,8 +26,9 @@ use self::flags::HeaderDemands;
 pub use self::link::RowLink;
 pub use self::split::flags_for_fatbinary;
 pub use self::types::{
-    ArchivePlan, BackendMetadata, Component, Driver, HeaderDepend, Identity, KernelDepend, Link,
-    Listing, Metadata, NoarchPlan, Plan, PythonFiles, SourceKind, Split, UnitGroup, VariantPlan,
+    ArchivePlan, BackendMetadata, Component, Driver, HeaderDepend, HeaderListing, Identity,
+    KernelDepend, Link, Metadata, NoarchPlan, Plan, PythonFiles, SourceKind, Split, UnitGroup,
+    VariantPlan,
 };
 
 /// Resolves the variants of a matrix.
@@ -71,7 +72,7 @@ pub fn plan(kernel: &Kernel, matrix: &Matrix, table: &Table) -> Result<Plan, Sca
         .filter_map(|(key, value)| Some((key, value.clone()?)))
         .collect(),
         python: python(kernel),
-        listing: Listing::of_searches(&kernel.root, &searches)?,
+        listing: HeaderListing::from_searches(&kernel.root, &searches)?,
         searches,
         archives: archives(matrix),
         warnings: operators::warnings(
@@ -181,10 +182,10 @@ fn header_depends(
         })
     });
     let archives = compilation.header_archives.iter();
-    let own = archives.map(|(name, headers)| HeaderDepend {
+    let described = archives.map(|(name, headers)| HeaderDepend {
         name: name.clone(),
         version: None,
         sha256: Some(headers.archive.sha256.clone()),
     });
-    known.chain(own).collect()
+    known.chain(described).collect()
 }

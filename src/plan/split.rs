@@ -18,14 +18,14 @@ use crate::scan::search::ARCH_LIST;
 /// whether the set of their kernels may depend on the architecture.
 pub(super) fn split(
     driver: Driver,
-    own: &[String],
+    own_flags: &[String],
     archs: &[DeviceArch],
     depends: bool,
 ) -> Option<Split> {
     if !matches!(driver, Driver::Nvcc | Driver::Clang) {
         return None;
     }
-    let fatbinary = flags_for_fatbinary(driver, own)?;
+    let fatbinary = flags_for_fatbinary(driver, own_flags)?;
     let part = |arch| ArchFlags {
         number: None,
         ..flags::architecture(driver, arch)
@@ -62,16 +62,16 @@ pub(super) fn arch_list(archs: &[DeviceArch]) -> String {
 
 /// The options of fatbinary that the flags of build.toml ask for. `None` if a flag may have an
 /// effect beyond one architecture, so that the unit is compiled whole.
-pub fn flags_for_fatbinary(driver: Driver, own: &[String]) -> Option<Vec<String>> {
+pub fn flags_for_fatbinary(driver: Driver, own_flags: &[String]) -> Option<Vec<String>> {
     match driver {
-        Driver::Clang => fatbinary_of_clang(own),
-        _ => fatbinary_of_nvcc(own),
+        Driver::Clang => fatbinary_of_clang(own_flags),
+        _ => fatbinary_of_nvcc(own_flags),
     }
 }
 
-fn fatbinary_of_nvcc(own: &[String]) -> Option<Vec<String>> {
+fn fatbinary_of_nvcc(own_flags: &[String]) -> Option<Vec<String>> {
     let mut options = Vec::new();
-    for argument in nvcc::arguments(own) {
+    for argument in nvcc::arguments(own_flags) {
         match argument {
             NvccArgument::Known { value, .. } if value.contains(ARCH_LIST) => return None,
             NvccArgument::Known { flag, value, .. } => match flag.reach {
@@ -100,7 +100,7 @@ fn fatbinary_of_nvcc(own: &[String]) -> Option<Vec<String>> {
 
 /// The options of fatbinary in flags of clang. These are all flags that src/matrix/clang.rs makes
 /// of nvcc's.
-fn fatbinary_of_clang(own: &[String]) -> Option<Vec<String>> {
+fn fatbinary_of_clang(own_flags: &[String]) -> Option<Vec<String>> {
     const VALUED: [&str; 7] = [
         "-D",
         "-I",
@@ -112,7 +112,7 @@ fn fatbinary_of_clang(own: &[String]) -> Option<Vec<String>> {
     ];
     const PREFIXES: [&str; 8] = ["-D", "-U", "-I", "-O", "-W", "-f", "-m", "-std="];
     let mut options = Vec::new();
-    let mut rest = own.iter().map(String::as_str);
+    let mut rest = own_flags.iter().map(String::as_str);
     while let Some(flag) = rest.next() {
         if flag.contains(ARCH_LIST) {
             return None;

@@ -26,7 +26,7 @@ pub struct Plan {
     pub tvm_ffi: bool,
     pub python: PythonFiles,
     /// A digest of the names of the files in the folders where compilers look for headers.
-    pub listing: Listing,
+    pub listing: HeaderListing,
     /// The includes of each file, for each list of folders that compilers search.
     pub searches: Vec<Search>,
     /// Archives of headers that units are compiled against, by their name in build.toml.
@@ -71,7 +71,7 @@ pub struct ArchivePlan {
 /// The names of the files that compilers may find when they look for headers. A new file among them
 /// may be found before the files that build.nix lists, although no include has changed.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Listing {
+pub struct HeaderListing {
     /// Folders, sorted; none lies below another.
     pub folders: Vec<String>,
     /// sha256 (hex) of the names. `listing` of nix/kernel/sources.nix computes the same digest.

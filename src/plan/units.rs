@@ -112,11 +112,11 @@ pub(super) fn components(
         kernel.framework.name(),
         kernel.framework.include(),
         kernel.framework.units(),
-        &OwnSettings {
+        &ComponentSettings {
             cxx: kernel.framework.cxx_flags(),
             header_families: compilation.header_families.iter().cloned().collect(),
             header_archives: compilation.header_archives.keys().cloned().collect(),
-            ..OwnSettings::default()
+            ..ComponentSettings::default()
         },
         all.into_iter().collect(),
     ));
@@ -125,7 +125,7 @@ pub(super) fn components(
             &section.name,
             &section.include,
             section.units(),
-            &OwnSettings {
+            &ComponentSettings {
                 backend: Some(row.backend),
                 cxx: &section.cxx_flags,
                 device: &device_flags,
@@ -151,7 +151,7 @@ struct VariantContext<'a> {
 
 /// The settings that build.toml adds to a component.
 #[derive(Default)]
-struct OwnSettings<'a> {
+struct ComponentSettings<'a> {
     /// The backend of the section; `None` for the binding.
     backend: Option<Backend>,
     /// Flags for C++.
@@ -168,10 +168,10 @@ struct OwnSettings<'a> {
 
 /// The names that a section has itself, then all others.
 fn own_first<'a>(
-    own: impl Iterator<Item = &'a str>,
+    own_names: impl Iterator<Item = &'a str>,
     all: impl Iterator<Item = &'a String>,
 ) -> Vec<String> {
-    let names: IndexSet<&str> = own.chain(all.map(String::as_str)).collect();
+    let names: IndexSet<&str> = own_names.chain(all.map(String::as_str)).collect();
     names.into_iter().map(str::to_owned).collect()
 }
 
@@ -181,7 +181,7 @@ impl VariantContext<'_> {
         name: &str,
         include: &[Utf8PathBuf],
         units: impl Iterator<Item = (&'a Utf8Path, Language)>,
-        own: &OwnSettings<'_>,
+        settings: &ComponentSettings<'_>,
         archs: Vec<DeviceArch>,
     ) -> Component {
         let include = folders(self.kernel, include);
@@ -206,9 +206,9 @@ impl VariantContext<'_> {
             let translated = driver == Driver::Hip && language == Language::Cuda;
             // The scan does not read headers of archives: they may include headers of the
             // framework.
-            let unread = !own.header_archives.is_empty();
+            let unread = !settings.header_archives.is_empty();
             // torch has the omp.h that Xcode lacks.
-            let has_omp_h = driver == Driver::AppleClangxx && openmp::is_asked_for(own.cxx);
+            let has_omp_h = driver == Driver::AppleClangxx && openmp::is_asked_for(settings.cxx);
             let reads = reach.is_none_or(|reach| reach.framework);
             let framework = translated || unread || has_omp_h || reads;
             let libraries = reach.is_none_or(|reach| reach.libraries);
@@ -232,7 +232,7 @@ impl VariantContext<'_> {
             let group = groups.entry(key).or_insert_with(|| {
                 let own_flags = own_flags
                     .entry(driver)
-                    .or_insert_with(|| self.own_flags(driver, own));
+                    .or_insert_with(|| self.own_flags(driver, settings));
                 let mut split = split::split(driver, own_flags, &archs, depends_on_arch);
                 if let Some(split) = split.as_mut().filter(|_| lists_archs) {
                     split.arch_list = Some(split::arch_list(&archs));
@@ -252,8 +252,8 @@ impl VariantContext<'_> {
                     namespace,
                     framework,
                     heavy,
-                    header_families: own.header_families.clone(),
-                    header_archives: own.header_archives.clone(),
+                    header_families: settings.header_families.clone(),
+                    header_archives: settings.header_archives.clone(),
                     flags: flags::driver_flags(row, driver).unit(demands, &self.defines, &flags),
                     split,
                     sources: Vec::new(),
@@ -264,22 +264,23 @@ impl VariantContext<'_> {
             group.sources.push(source.to_string());
         }
         operators.expand(|name| {
-            own.cxx
+            settings
+                .cxx
                 .iter()
-                .chain(own.device)
+                .chain(settings.device)
                 .any(|flag| may_define(flag, name))
         });
         Component {
             operators,
             name: name.to_owned(),
-            backend: own.backend,
+            backend: settings.backend,
             include,
             headers: headers.into_iter().cloned().collect(),
             units: groups.into_values().collect(),
             own_flags,
             archs,
-            more_archs: device::flags_name_archs(own.device),
-            openmp: openmp::is_asked_for(own.cxx) || openmp::is_asked_for(own.device),
+            more_archs: device::flags_name_archs(settings.device),
+            openmp: openmp::is_asked_for(settings.cxx) || openmp::is_asked_for(settings.device),
         }
     }
 
@@ -326,19 +327,19 @@ impl VariantContext<'_> {
     }
 
     /// The flags of build.toml for a driver.
-    fn own_flags(&self, driver: Driver, own: &OwnSettings<'_>) -> Vec<String> {
+    fn own_flags(&self, driver: Driver, settings: &ComponentSettings<'_>) -> Vec<String> {
         match driver {
-            Driver::Gxx => own.cxx.to_vec(),
-            Driver::Nvcc | Driver::Clang | Driver::Hip => own.device.to_vec(),
-            Driver::Icpx if own.sycl => {
+            Driver::Gxx => settings.cxx.to_vec(),
+            Driver::Nvcc | Driver::Clang | Driver::Hip => settings.device.to_vec(),
+            Driver::Icpx if settings.sycl => {
                 let sycl = flags::SYCL.map(str::to_owned);
-                [own.cxx, &sycl[..], own.device].concat()
+                [settings.cxx, &sycl[..], settings.device].concat()
             }
-            Driver::Icpx => own.cxx.to_vec(),
+            Driver::Icpx => settings.cxx.to_vec(),
             Driver::AppleClang => self.metallib(),
             Driver::AppleClangxx => {
                 let mut flags = self.metallib();
-                flags.extend(own.cxx.iter().flat_map(|flag| openmp::of_apple(flag)));
+                flags.extend(settings.cxx.iter().flat_map(|flag| openmp::of_apple(flag)));
                 flags
             }
             Driver::Gcc | Driver::Icx | Driver::Metal => Vec::new(),

@@ -17,7 +17,10 @@ impl<'a> Hints<'a> {
     pub fn new(plan: &'a Plan) -> Self {
         let mut slow: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for variant in plan.variants.iter().filter(|_| !plan.tvm_ffi) {
-            let groups = variant.components.iter().flat_map(|own| &own.units);
+            let groups = variant
+                .components
+                .iter()
+                .flat_map(|component| &component.units);
             for group in groups.filter(|group| group.is_slow()) {
                 let sources = group.sources.iter();
                 for source in sources.filter(|source| !is_translated(group, source)) {
@@ -60,8 +63,9 @@ impl<'a> Hints<'a> {
             return None;
         };
         let variants = self.slow.get(source.as_str())?;
-        let mut own = step.variants.iter();
-        own.any(|variant| variants.contains(variant.as_str()))
+        let mut step_variants = step.variants.iter();
+        step_variants
+            .any(|variant| variants.contains(variant.as_str()))
             .then_some(source)
     }
 }

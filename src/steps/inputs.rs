@@ -142,7 +142,10 @@ impl<'a> StepFiles<'a> {
         kind: &StepKind,
     ) -> std::io::Result<BTreeMap<String, String>> {
         let plan = self.plan;
-        let native = plan.variants.iter().find(|own| own.variant == variant);
+        let native = plan
+            .variants
+            .iter()
+            .find(|native| native.variant == variant);
         let paths = match (kind, native) {
             (StepKind::Unit { source, .. }, Some(native)) => self.paths_for_unit(native, source),
             (StepKind::Library, Some(native)) => {
@@ -164,7 +167,7 @@ impl<'a> StepFiles<'a> {
             let mut sources = component.units.iter().flat_map(|group| &group.sources);
             let mut searches = self.plan.searches.iter();
             let search = searches.find(|search| search.include == component.include);
-            if sources.any(|own| own == source)
+            if sources.any(|other| other == source)
                 && let Some(reach) = search.and_then(|search| search.reach(source.as_ref()))
             {
                 paths.extend(reach.headers.iter().cloned());
