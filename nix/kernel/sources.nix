@@ -40,8 +40,8 @@ let
       throw "build.nix does not know every file below ${builtins.concatStringsSep ", " listing.folders} that may be included: ${cure}"
     else
       value: value;
-  # Paths of the files that an `#include` may find. `Listing` of src/plan/headers.rs has a digest of
-  # the same.
+  # Paths of the files that an `#include` may find. `HeaderListing` of src/plan/types.rs has a
+  # digest of the same.
   listedPaths = builtins.concatMap (
     dir: if builtins.pathExists (absolute dir) then listedPathsBelow dir else [ ]
   ) listing.folders;

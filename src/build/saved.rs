@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_under_the_same_key_alone() {
+    fn a_saved_evaluation_is_read_only_under_its_key() {
         with_cache(|saved| {
             assert_eq!(saved.read(&key(&["a", "b"])), None);
             saved

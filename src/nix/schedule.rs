@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_most_depends_on_comes_first() {
+    fn the_task_with_the_longest_chain_comes_first() {
         let after = |name: &str, seconds: f64, needed: &str| Task {
             needs: vec![needed.to_owned(), "there".to_owned()],
             ..task(name, 1, seconds)
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ran_out_of_memory_runs_alone() {
+    fn a_task_that_ran_out_of_memory_runs_alone() {
         let mut queue = Queue::new(vec![task("a", 1, 2.0), task("b", 1, 1.0)], 8);
         let a = queue.next_batch(None);
         let b = queue.next_batch(None);

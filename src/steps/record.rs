@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_built_is_known_in_the_next_run() {
+    fn a_built_step_is_known_in_the_next_run() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let cache = Utf8Path::from_path(dir.path()).expect("UTF-8");
         let kernel = Utf8Path::new("/kernels/relu");
