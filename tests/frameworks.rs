@@ -79,7 +79,7 @@ for variant in pathlib.Path('build').iterdir():
 #[ignore = "builds with Nix: run by `make test`"]
 fn python_alone_builds_and_loads() {
     let example = Example::copy("silu-and-mul").build(&[]);
-    let names = ["torch-cuda", "torch-rocm", "torch-xpu", "torch-cpu"];
+    let names = ["torch-cpu", "torch-cuda", "torch-rocm", "torch-xpu"];
     assert_eq!(example.built(), names);
     example.check_metadata();
     example.test(None);
