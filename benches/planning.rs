@@ -60,7 +60,7 @@ fn main() {
             ("system", "x86_64-linux"),
             ("variants", &names.join(" ")),
         ];
-        nix.evaluate(&library.join("nix/cli.nix"), "work", &arguments)
+        nix.evaluate(&library.join("nix/cli.nix"), "derivations", &arguments)
             .expect("derivations");
     };
     let names = plan.variants.iter().map(|variant| &*variant.variant);

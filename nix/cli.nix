@@ -33,7 +33,7 @@ let
     );
 in
 {
-  work = kernel.work system names;
+  derivations = kernel.derivationsOf system names;
   devShells = shells "devShell";
   testShells = shells "testShell";
 }

@@ -66,7 +66,7 @@ impl Workplace {
         let asked = std::fs::read_to_string(self.0.path().join("asked")).unwrap_or_default();
         asked
             .lines()
-            .filter(|line| line.contains("-A work"))
+            .filter(|line| line.contains("-A derivations"))
             .count()
     }
 

@@ -176,7 +176,7 @@ impl Bench {
             "--strict",
             "--json",
             "-A",
-            "work",
+            "derivations",
         ]);
         command.arg("--argstr").arg("root").arg(&self.root);
         command.args(["--argstr", "system", "x86_64-linux"]);

@@ -89,7 +89,7 @@ in
 
   # The derivations that `kernel-builder build` and `plan` ask for: the package and the library of
   # each named variant.
-  work =
+  derivationsOf =
     system: names:
     let
       variantsByName = byName (compiled ++ variantsOn system);

@@ -169,7 +169,7 @@ fn ask_nix(
         ("system", &system()),
         ("variants", &names.join(" ")),
     ];
-    let answer = nix.evaluate(&library.join("nix/cli.nix"), "work", &arguments)?;
+    let answer = nix.evaluate(&library.join("nix/cli.nix"), "derivations", &arguments)?;
     serde_json::from_value(answer)
         .map_err(|error| failed_to("read what Nix says of the variants")(error.into()))
 }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use self::derivations::DerivationGraph;
 use crate::nix::name_of;
 
-/// The derivations of a variant, as Nix evaluates them (`work` in nix/kernel/default.nix).
+/// The derivations of a variant, as Nix evaluates them (`derivationsOf` in nix/kernel/default.nix).
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct WantedVariant {
     pub derivation: String,
