@@ -98,7 +98,7 @@ pub struct Depends<T> {
 
 impl<T> Depends<T> {
     /// The dependencies on `backend`, the general ones first.
-    pub fn on(&self, backend: Backend) -> impl Iterator<Item = &T> {
+    pub fn on_backend(&self, backend: Backend) -> impl Iterator<Item = &T> {
         let own = self.backend.get(&backend).into_iter().flatten();
         self.general.iter().chain(own)
     }

@@ -19,14 +19,14 @@ static PARTS: [(&str, Dir<'_>); 3] = [
 const FOLDERS: [&str; 4] = ["lib", "nix", "src/matrix", "templates"];
 
 /// A folder to use instead, for those who work on the library: `$KERNEL_BUILDER_LIBRARY`.
-fn other() -> Option<Utf8PathBuf> {
+fn overriding_folder() -> Option<Utf8PathBuf> {
     let folder = std::env::var("KERNEL_BUILDER_LIBRARY").ok()?;
     (!folder.is_empty()).then(|| folder.into())
 }
 
 /// A file of the library by its path in the repository, e.g. `nix/pins/x86_64-linux/seed.json`.
 pub fn text(path: &str) -> Option<Cow<'static, str>> {
-    if let Some(folder) = other() {
+    if let Some(folder) = overriding_folder() {
         return std::fs::read_to_string(folder.join(path))
             .ok()
             .map(Cow::Owned);
@@ -68,7 +68,7 @@ pub fn files() -> Vec<(Utf8PathBuf, &'static [u8])> {
 /// # Errors
 /// The errors of the file system, if `$KERNEL_BUILDER_LIBRARY` is set.
 pub fn digest() -> io::Result<String> {
-    let Some(folder) = other() else {
+    let Some(folder) = overriding_folder() else {
         return Ok(own_digest().to_owned());
     };
     let mut paths = Vec::new();
@@ -113,7 +113,7 @@ fn digest_of(files: &[(Utf8PathBuf, &[u8])]) -> String {
 /// # Errors
 /// The errors of the file system.
 pub fn unpack(cache: &Utf8Path) -> io::Result<Utf8PathBuf> {
-    if let Some(folder) = other() {
+    if let Some(folder) = overriding_folder() {
         return camino::absolute_utf8(folder);
     }
     let parent = cache.join("library");

@@ -21,7 +21,7 @@ pub struct ThisMachine {
 impl ThisMachine {
     /// Looks for torch and GPUs; a fact that cannot be found out counts as absent.
     pub fn find() -> Self {
-        let torch = output(
+        let torch = program_output(
             "python3",
             &[
                 "-c",
@@ -30,7 +30,7 @@ impl ThisMachine {
         );
         Self {
             torch: torch.and_then(|text| text.trim().parse().ok()),
-            cuda: output("nvidia-smi", &[]).and_then(|text| cuda_version(&text)),
+            cuda: program_output("nvidia-smi", &[]).and_then(|text| cuda_version(&text)),
             rocm: std::path::Path::new("/dev/kfd").exists(),
         }
     }
@@ -113,7 +113,7 @@ fn cuda_version(text: &str) -> Option<Version> {
     rest.split_whitespace().next()?.parse().ok()
 }
 
-fn output(program: &str, arguments: &[&str]) -> Option<String> {
+fn program_output(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
@@ -208,7 +208,7 @@ mod tests {
 
     /// A vendor's archives may be out of reach, and some toolkits have no pins at all.
     #[test]
-    fn what_any_index_serves_comes_before_an_older_toolkit_of_a_vendor() {
+    fn registry_rows_come_before_an_older_toolkit_of_a_vendor() {
         let mut variants = variants(&[
             ("2.7", Backend::Cuda, Some("11.8")),
             ("2.7", Backend::Cuda, Some("12.6")),

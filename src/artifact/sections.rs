@@ -51,14 +51,14 @@ impl fmt::Display for Difference {
 /// # Errors
 /// The errors of the file system.
 pub fn first_difference(one: &Utf8Path, other: &Utf8Path) -> io::Result<Option<Difference>> {
-    let (left, right) = (tree(one)?, tree(other)?);
+    let (left, right) = (list_tree(one)?, list_tree(other)?);
     let mut paths: Vec<&Utf8PathBuf> = left.keys().chain(right.keys()).collect();
     paths.sort();
     paths.dedup();
     for path in paths {
         let kind = match (left.get(path), right.get(path)) {
             (Some(a), Some(b)) if a != b => Some(DifferenceKind::Type),
-            (Some(_), Some(_)) => different(&one.join(path), &other.join(path))?,
+            (Some(_), Some(_)) => find_difference(&one.join(path), &other.join(path))?,
             _ => Some(DifferenceKind::Missing),
         };
         if let Some(kind) = kind {
@@ -71,7 +71,7 @@ pub fn first_difference(one: &Utf8Path, other: &Utf8Path) -> io::Result<Option<D
 
 /// The files at and below a path by relative path: whether each is a folder, a link, and a program.
 /// Nix keeps no other bits of a file's mode.
-fn tree(root: &Utf8Path) -> io::Result<BTreeMap<Utf8PathBuf, (bool, bool, bool)>> {
+fn list_tree(root: &Utf8Path) -> io::Result<BTreeMap<Utf8PathBuf, (bool, bool, bool)>> {
     let mut found = BTreeMap::new();
     for entry in WalkDir::new(root) {
         let entry = entry?;
@@ -87,7 +87,7 @@ fn tree(root: &Utf8Path) -> io::Result<BTreeMap<Utf8PathBuf, (bool, bool, bool)>
 
 /// The difference of two files or links; `None` for folders, whose files are compared by
 /// themselves.
-fn different(one: &Utf8Path, other: &Utf8Path) -> io::Result<Option<DifferenceKind>> {
+fn find_difference(one: &Utf8Path, other: &Utf8Path) -> io::Result<Option<DifferenceKind>> {
     // Joining an empty path leaves a slash at the end, which is no file's path.
     let plain = |path: &Utf8Path| Utf8PathBuf::from(path.as_str().trim_end_matches('/'));
     let (one, other) = (plain(one), plain(other));

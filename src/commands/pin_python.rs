@@ -21,7 +21,7 @@ pub fn run(arguments: &PinPythonArgs) -> Result<(), CommandError> {
         return Err(CommandError::NoPackages);
     }
     anstream::eprintln!("asking pip for wheels and what they require");
-    let new = old.with(added)?;
+    let new = old.with_packages(added)?;
     for request in added.iter().filter(|request| !new.requests(request)) {
         print(&format!(
             "{request}: every kernel's checks and shells have this package\n"

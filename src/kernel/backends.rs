@@ -10,7 +10,7 @@ use crate::manifest::{List, Spanned};
 use crate::problem::{Place, Problem, code};
 
 /// The backends that a library behind TVM's interface can be made for.
-const TVM_FFI: [Backend; 3] = [Backend::Cpu, Backend::Cuda, Backend::Xpu];
+const TVM_FFI_BACKENDS: [Backend; 3] = [Backend::Cpu, Backend::Cuda, Backend::Xpu];
 
 pub(super) fn check(check: &mut Check<'_>, file: &BuildToml) -> BTreeSet<Backend> {
     let Some(listed) = &file.general.backends else {
@@ -18,7 +18,7 @@ pub(super) fn check(check: &mut Check<'_>, file: &BuildToml) -> BTreeSet<Backend
     };
     // A word that could not be read is not in the list, so its section must not be reported.
     let known = !check.is_blamed(&listed.place.key);
-    let first = check.listed(listed, known);
+    let first = check.first_places(listed, known);
     if known && !first.is_empty() {
         check.sections_are_listed(file, &first, &listed.place);
         check.options_are_listed(file, &first, &listed.place);
@@ -42,7 +42,7 @@ fn can_have_sections(backend: Backend) -> bool {
 
 impl Check<'_> {
     /// The place where each backend is listed first.
-    fn listed(&mut self, listed: &List<Backend>, known: bool) -> BTreeMap<Backend, Place> {
+    fn first_places(&mut self, listed: &List<Backend>, known: bool) -> BTreeMap<Backend, Place> {
         let mut first: BTreeMap<Backend, Place> = BTreeMap::new();
         for Spanned { value, place } in &listed.value {
             let Some(earlier) = first.get(value) else {
@@ -90,10 +90,10 @@ impl Check<'_> {
                 continue;
             }
             let tvm_ffi = file.torch.is_none() && file.tvm_ffi.is_some();
-            let help = match tvm_ffi && !TVM_FFI.contains(&backend) {
+            let help = match tvm_ffi && !TVM_FFI_BACKENDS.contains(&backend) {
                 true => format!(
                     "remove the section: `[tvm-ffi]` is for {}",
-                    TVM_FFI.map(Backend::as_str).join(", ")
+                    TVM_FFI_BACKENDS.map(Backend::as_str).join(", ")
                 ),
                 false => format!("add \"{backend}\" to that list, or remove the section"),
             };
@@ -143,10 +143,10 @@ impl Check<'_> {
 
     fn tvm_ffi_backends(&mut self, first: &BTreeMap<Backend, Place>, tvm_ffi: &Place) {
         for (backend, place) in first {
-            if TVM_FFI.contains(backend) {
+            if TVM_FFI_BACKENDS.contains(backend) {
                 continue;
             }
-            let words = TVM_FFI.map(Backend::as_str).join(", ");
+            let words = TVM_FFI_BACKENDS.map(Backend::as_str).join(", ");
             self.report(
                 Problem::error(
                     code::FRAMEWORK_BACKEND,

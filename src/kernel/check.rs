@@ -6,7 +6,7 @@ use std::fmt;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::framework::plain;
+use super::framework::without_places;
 use super::paths::Expect;
 use super::{Bounds, CudaToolkits};
 use crate::manifest::{List, Spanned};
@@ -63,14 +63,14 @@ impl<'a> Check<'a> {
         let include = self.paths(list, Expect::Directory);
         let mut seen = BTreeSet::new();
         for directory in &include {
-            self.once(seen.insert(&directory.value), directory);
+            self.warn_if_repeated(seen.insert(&directory.value), directory);
         }
-        plain(include)
+        without_places(include)
     }
 
     /// Warns if an element of a list is not `new` in it, for lists in which a repetition is
     /// harmless.
-    pub fn once<T: fmt::Display>(&mut self, new: bool, written: &Spanned<T>) {
+    pub fn warn_if_repeated<T: fmt::Display>(&mut self, new: bool, written: &Spanned<T>) {
         if !new {
             self.report(
                 Problem::warning(

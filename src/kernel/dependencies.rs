@@ -132,7 +132,7 @@ impl Check<'_> {
         }
         let folders = list.map_or(&[][..], |list| &list.value);
         let checked = folders.iter().filter_map(|folder| {
-            let normal = paths::relative(&folder.value);
+            let normal = paths::relative_path(&folder.value);
             if normal.is_none() {
                 self.report(
                     Problem::error(

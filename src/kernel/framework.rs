@@ -182,7 +182,7 @@ impl Check<'_> {
                 .help("list the source that makes the functions of the kernel known to Python"),
             );
         }
-        plain(src)
+        without_places(src)
     }
 
     fn stable_abi(
@@ -193,7 +193,7 @@ impl Check<'_> {
     ) -> BTreeMap<Backend, Version> {
         match abi {
             StableAbi::All(version) => {
-                let Some(minor) = self.abi(version, maxver) else {
+                let Some(minor) = self.check_abi(version, maxver) else {
                     return BTreeMap::new();
                 };
                 let each = backends.iter();
@@ -202,7 +202,7 @@ impl Check<'_> {
             StableAbi::PerBackend(versions) => {
                 let mut checked = BTreeMap::new();
                 for (backend, version) in versions {
-                    let minor = self.abi(version, maxver);
+                    let minor = self.check_abi(version, maxver);
                     if backends.contains(&backend.value) {
                         checked.extend(minor.map(|minor| (backend.value, minor)));
                     } else if !self.is_blamed("general.backends") {
@@ -223,7 +223,7 @@ impl Check<'_> {
     }
 
     /// A stable ABI. A torch older than the ABI does not have it.
-    fn abi(
+    fn check_abi(
         &mut self,
         abi: &Spanned<Version>,
         maxver: Option<&Spanned<Version>>,
@@ -245,6 +245,6 @@ impl Check<'_> {
 }
 
 /// Paths without their places, which are not needed after the check.
-pub(super) fn plain(paths: Vec<Spanned<Utf8PathBuf>>) -> Vec<Utf8PathBuf> {
+pub(super) fn without_places(paths: Vec<Spanned<Utf8PathBuf>>) -> Vec<Utf8PathBuf> {
     paths.into_iter().map(|path| path.value).collect()
 }

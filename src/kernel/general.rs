@@ -161,7 +161,7 @@ impl Check<'_> {
             .map(|dependency| {
                 let v5::WrittenKernelDependency { repo_id, pin } = &dependency.value;
                 self.repo_id(repo_id);
-                self.once(seen.insert(&repo_id.value), repo_id);
+                self.warn_if_repeated(seen.insert(&repo_id.value), repo_id);
                 if matches!(pin, KernelPin::Revision(revision) if revision.trim().is_empty()) {
                     self.report(
                         Problem::error(
@@ -207,8 +207,8 @@ impl Check<'_> {
         let mut seen = BTreeSet::new();
         list.iter()
             .filter_map(|name| {
-                self.once(seen.insert(&name.value), name);
-                let known = python_depends::known(backend);
+                self.warn_if_repeated(seen.insert(&name.value), name);
+                let known = python_depends::known_packages(backend);
                 let found = known.iter().find(|p| p.name == name.value).copied();
                 if found.is_none() {
                     self.report(unknown_python(&name.value, &name.place, backend));
@@ -220,11 +220,11 @@ impl Check<'_> {
 }
 
 fn unknown_python(name: &str, place: &Place, backend: Option<Backend>) -> Problem {
-    let names: Vec<&str> = python_depends::known(backend)
+    let names: Vec<&str> = python_depends::known_packages(backend)
         .iter()
         .map(|p| p.name)
         .collect();
-    let help = match python_depends::belongs_to(name) {
+    let help = match python_depends::table_of_package(name) {
         Some(None) => "move it to `python-depends` in `[general]`".to_owned(),
         Some(Some(other)) => format!("move it to `python-depends` in `[general.{other}]`"),
         None if names.is_empty() => "no Python dependency is known for this backend".to_owned(),

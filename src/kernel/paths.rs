@@ -28,7 +28,7 @@ impl Check<'_> {
         let list: &[_] = list.map_or(&[], |list| &list.value);
         let listed: BTreeSet<Utf8PathBuf> = list
             .iter()
-            .filter_map(|written| normalise(&written.value).ok())
+            .filter_map(|written| normalise_path(&written.value).ok())
             .collect();
         list.iter()
             .filter_map(|written| self.path(written, expect, &listed))
@@ -42,7 +42,7 @@ impl Check<'_> {
         listed: &BTreeSet<Utf8PathBuf>,
     ) -> Option<Spanned<Utf8PathBuf>> {
         let place = &written.place;
-        match normalise(&written.value) {
+        match normalise_path(&written.value) {
             Ok(path) => match self.on_disk(&path, place, expect, listed) {
                 Ok(()) => {
                     let place = place.clone();
@@ -57,7 +57,7 @@ impl Check<'_> {
 
     /// The path of a source in the form that is compared with others. The disk is not read.
     pub fn source_path(&self, written: &Spanned<String>) -> Option<Utf8PathBuf> {
-        normalise(&written.value).ok()
+        normalise_path(&written.value).ok()
     }
 
     fn on_disk(
@@ -203,12 +203,12 @@ impl Fault {
 }
 
 /// A relative path without `.` and `..`; `None` if the text has no such form.
-pub(super) fn relative(text: &str) -> Option<Utf8PathBuf> {
-    normalise(text).ok()
+pub(super) fn relative_path(text: &str) -> Option<Utf8PathBuf> {
+    normalise_path(text).ok()
 }
 
 /// A relative path without `.` and `..`; the kernel's directory itself is `.`.
-fn normalise(text: &str) -> Result<Utf8PathBuf, Fault> {
+fn normalise_path(text: &str) -> Result<Utf8PathBuf, Fault> {
     if text.is_empty() {
         return Err(Fault::Empty);
     }
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn paths_are_normalised() {
-        let normal = |text: &str| normalise(text).map(Utf8PathBuf::into_string);
+        let normal = |text: &str| normalise_path(text).map(Utf8PathBuf::into_string);
         for (text, path) in [
             ("a/b.cu", "a/b.cu"),
             ("./a", "a"),

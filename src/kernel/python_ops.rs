@@ -367,7 +367,7 @@ torch.library.impl("a::b", "cpu")
     }
 
     #[test]
-    fn what_is_computed_or_of_another_module_is_not_judged() {
+    fn computed_names_and_other_modules_are_not_judged() {
         let text = r#"
 import torch
 from ._ops import add_op_namespace_prefix

@@ -29,7 +29,7 @@ impl Check<'_> {
                 flags,
                 minver,
             } => {
-                self.minver_in_reach(minver.as_ref(), file.general.cuda.maxver.as_ref());
+                self.check_minver(minver.as_ref(), file.general.cuda.maxver.as_ref());
                 SectionBackend::Cuda {
                     targets: vec![Target {
                         section: name.to_owned(),
@@ -54,7 +54,7 @@ impl Check<'_> {
     }
 
     /// A section that needs a newer toolkit than the kernel is built with is never compiled.
-    fn minver_in_reach(
+    fn check_minver(
         &mut self,
         minver: Option<&Spanned<Version>>,
         maxver: Option<&Spanned<Version>>,
@@ -83,34 +83,34 @@ impl Check<'_> {
     pub fn capabilities(&mut self, list: Option<&List<String>>) -> Vec<Capability> {
         let toolkits = self.toolkits;
         let is_known = |capability: &Capability| toolkits.compiling_for(capability).is_some();
-        self.gpus(list, is_known, |written| {
+        self.known_gpus(list, is_known, |written| {
             unknown_capability(written, toolkits)
         })
     }
 
     /// AMD architectures.
     pub fn rocm_archs(&mut self, list: Option<&List<String>>) -> Vec<RocmArch> {
-        self.gpus(list, |_| true, unknown_architecture)
+        self.known_gpus(list, |_| true, unknown_architecture)
     }
 
     /// GPUs of a list, sorted, without unknown ones. A list without any known GPU is an error.
     /// Otherwise an unknown name that has the form of a GPU's is left out with a warning, since
     /// only owners of that GPU miss it. In a file older than edition 5, so is any other text.
-    fn gpus<Arch: FromStr + Ord>(
+    fn known_gpus<Arch: FromStr + Ord>(
         &mut self,
         list: Option<&List<String>>,
         is_known: impl Fn(&Arch) -> bool,
-        unknown: impl Fn(&Spanned<String>) -> Unknown,
+        unknown: impl Fn(&Spanned<String>) -> UnknownGpu,
     ) -> Vec<Arch> {
         let mut found = BTreeSet::new();
         let mut others = Vec::new();
         for written in list.map_or(&[][..], |list| &list.value) {
             match written.value.parse().ok().filter(&is_known) {
-                Some(arch) => self.once(found.insert(arch), written),
+                Some(arch) => self.warn_if_repeated(found.insert(arch), written),
                 None => others.push(unknown(written)),
             }
         }
-        for Unknown {
+        for UnknownGpu {
             mut problem,
             is_name,
         } in others
@@ -121,12 +121,12 @@ impl Check<'_> {
             }
             self.report(problem);
         }
-        self.not_empty(list);
+        self.report_empty(list);
         found.into_iter().collect()
     }
 
     /// An empty list of GPUs reads like "none", and means "the usual ones".
-    fn not_empty(&mut self, list: Option<&List<String>>) {
+    fn report_empty(&mut self, list: Option<&List<String>>) {
         let Some(list) = list else {
             return;
         };
@@ -155,7 +155,7 @@ impl Check<'_> {
         let mut cutlass: Option<&Spanned<Dependency>> = None;
         for written in list {
             let Spanned { value, place } = written;
-            self.once(found.insert(value.clone()), written);
+            self.warn_if_repeated(found.insert(value.clone()), written);
             let owner = match value {
                 Dependency::Known(KnownDependency::Torch) => continue,
                 Dependency::Known(KnownDependency::SyclTla) => Backend::Xpu,
@@ -194,17 +194,17 @@ impl Check<'_> {
 }
 
 /// A GPU that no toolkit knows.
-struct Unknown {
+struct UnknownGpu {
     problem: Problem,
     /// Whether the text has the form of a GPU's name.
     is_name: bool,
 }
 
-fn unknown_architecture(written: &Spanned<String>) -> Unknown {
+fn unknown_architecture(written: &Spanned<String>) -> UnknownGpu {
     let error = UnknownArch(written.value.clone());
     let digits = written.value.strip_prefix("gfx").unwrap_or_default();
     let hex = |c: char| c.is_ascii_digit() || matches!(c, 'a'..='f');
-    Unknown {
+    UnknownGpu {
         problem: Problem::error(code::ROCM_ARCH, &written.place, error.to_string())
             .label("not a known architecture")
             .help(suggest::suggest(&written.value, rocm_arch::KNOWN)),
@@ -213,12 +213,12 @@ fn unknown_architecture(written: &Spanned<String>) -> Unknown {
 }
 
 /// The fault of a capability, and the toolkits that know the capability that was meant.
-fn unknown_capability(written: &Spanned<String>, toolkits: &CudaToolkits) -> Unknown {
+fn unknown_capability(written: &Spanned<String>, toolkits: &CudaToolkits) -> UnknownGpu {
     let known = toolkits.capabilities();
     let names: Vec<String> = known.iter().map(ToString::to_string).collect();
     let version = written.value.parse::<Version>();
     let toolkit = version.is_ok_and(|version| toolkits.has(&version));
-    let near = nearest(&written.value, &known).filter(|_| !toolkit);
+    let near = nearest_capability(&written.value, &known).filter(|_| !toolkit);
     let near = near.and_then(|near| Some((near, toolkits.compiling_for(&near)?)));
     let help = match near {
         Some((near, compiling)) => format!(
@@ -236,7 +236,7 @@ fn unknown_capability(written: &Spanned<String>, toolkits: &CudaToolkits) -> Unk
         "no CUDA toolkit knows the GPU capability `{}`",
         written.value
     );
-    Unknown {
+    UnknownGpu {
         problem: Problem::error(code::CAPABILITY, &written.place, message)
             .label("not a known capability")
             .help(help),
@@ -246,13 +246,13 @@ fn unknown_capability(written: &Spanned<String>, toolkits: &CudaToolkits) -> Unk
 
 /// The capability of the nearest GPU; for a text that is no capability, the one with the nearest
 /// name.
-fn nearest(text: &str, known: &BTreeSet<Capability>) -> Option<Capability> {
+fn nearest_capability(text: &str, known: &BTreeSet<Capability>) -> Option<Capability> {
     if let Ok(meant) = text.parse::<Capability>() {
         let number = |c: &Capability| (c.major * 10 + c.minor).cast_signed();
         let distance = |c: &&Capability| (number(c) - number(&meant)).abs();
         return known.iter().min_by_key(distance).copied();
     }
-    if let Some(capability) = in_words_of_compilers(text)
+    if let Some(capability) = parse_compiler_name(text)
         && known.contains(&capability)
     {
         return Some(capability);
@@ -265,7 +265,7 @@ fn nearest(text: &str, known: &BTreeSet<Capability>) -> Option<Capability> {
 }
 
 /// The capability that compilers call `sm_90a`, `compute_90a` or `90a`.
-fn in_words_of_compilers(text: &str) -> Option<Capability> {
+fn parse_compiler_name(text: &str) -> Option<Capability> {
     let prefixes = ["sm_", "compute_"].into_iter();
     let bare = prefixes.fold(text, |text, prefix| {
         text.strip_prefix(prefix).unwrap_or(text)

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use camino::Utf8PathBuf;
 
 use super::check::Check;
-use super::framework::plain;
+use super::framework::without_places;
 use super::paths::Expect;
-use super::shared::{self, Listed};
+use super::shared::{self, ListedSection};
 use super::source::{Language, is_header};
 use super::{Backend, Section};
 use crate::manifest::Spanned;
@@ -31,21 +31,21 @@ pub(super) fn check(check: &mut Check<'_>, file: &BuildToml) -> Vec<Section> {
         let of = backend.backend();
         check.sources_compile(&src, &BTreeSet::from([of]));
         let depends = check.depends(written.depends.as_ref(), of, file);
-        sections.push(Listed {
+        sections.push(ListedSection {
             header: format!("[{}]", written.name.place.key),
             section: Section {
                 name: written.name.value.clone(),
                 written_name: written.name.value.clone(),
                 backend,
                 depends,
-                src: plain(src.clone()),
+                src: without_places(src.clone()),
                 include,
                 cxx_flags,
             },
             src,
         });
     }
-    shared::once(check, file, sections)
+    shared::separate_sources(check, file, sections)
 }
 
 impl Check<'_> {

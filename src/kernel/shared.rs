@@ -14,7 +14,7 @@ use crate::manifest::{List, Spanned};
 use crate::problem::{Place, Problem, code};
 
 /// A section, with the places of its files.
-pub(super) struct Listed {
+pub(super) struct ListedSection {
     /// The header in the file: `[kernel.relu]`.
     pub header: String,
     pub section: Section,
@@ -25,10 +25,10 @@ pub(super) struct Listed {
 /// The sections with each source in one of them. Sources that several sections list move to a
 /// section of their own after the first of these sections. A section that keeps no source is
 /// dropped.
-pub(super) fn once(
+pub(super) fn separate_sources(
     check: &mut Check<'_>,
     file: &BuildToml,
-    mut listed: Vec<Listed>,
+    mut listed: Vec<ListedSection>,
 ) -> Vec<Section> {
     let binding = Binding::of_framework(check, file);
     let mut owners: BTreeMap<(Backend, Utf8PathBuf), Vec<(usize, Place)>> = BTreeMap::new();
@@ -53,7 +53,7 @@ pub(super) fn once(
             continue;
         };
         for (at, place) in others {
-            let problem = in_two(check.older, &listed[*first], &listed[*at], &source);
+            let problem = source_in_two(check.older, &listed[*first], &listed[*at], &source);
             check.report(
                 problem
                     .at(place)
@@ -66,12 +66,12 @@ pub(super) fn once(
             groups.entry(members).or_default().insert(source);
         }
     }
-    separate(listed.into_iter().map(|one| one.section).collect(), groups)
+    separate_shared(listed.into_iter().map(|one| one.section).collect(), groups)
 }
 
 /// Moves sources that several sections share to sections of their own. `groups` maps sets of
 /// sections to their shared sources.
-fn separate(
+fn separate_shared(
     mut sections: Vec<Section>,
     groups: BTreeMap<Vec<usize>, BTreeSet<Utf8PathBuf>>,
 ) -> Vec<Section> {
@@ -82,7 +82,7 @@ fn separate(
         joint
             .entry(members[0])
             .or_default()
-            .push(join(&parts, &sources));
+            .push(join_sections(&parts, &sources));
         for at in &members {
             sections[*at].src.retain(|path| !sources.contains(path));
         }
@@ -101,7 +101,7 @@ fn separate(
 /// One section for the sources that some sections share: for the GPUs and with the keys of all of
 /// them. NB: contradictions are solved as CMake did when older kernels were built: flags add up,
 /// the last list of folders counts.
-fn join(parts: &[&Section], sources: &BTreeSet<Utf8PathBuf>) -> Section {
+fn join_sections(parts: &[&Section], sources: &BTreeSet<Utf8PathBuf>) -> Section {
     let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
     let mut joint = parts[0].clone();
     joint.name = names.join("+");
@@ -185,13 +185,13 @@ fn contradictions(a: &Section, b: &Section, language: Option<Language>) -> Vec<&
 }
 
 /// A problem that has no place yet.
-struct Unplaced {
+struct UnplacedProblem {
     is_error: bool,
     message: String,
     help: String,
 }
 
-impl Unplaced {
+impl UnplacedProblem {
     fn at(self, place: &Place) -> Problem {
         let make = if self.is_error {
             Problem::error
@@ -203,7 +203,12 @@ impl Unplaced {
 }
 
 /// The problem of a source that two sections list.
-fn in_two(older: bool, first: &Listed, again: &Listed, source: &Utf8PathBuf) -> Unplaced {
+fn source_in_two(
+    older: bool,
+    first: &ListedSection,
+    again: &ListedSection,
+    source: &Utf8PathBuf,
+) -> UnplacedProblem {
     let keys = contradictions(&first.section, &again.section, Language::of_file(source));
     let (a, b) = (&first.header, &again.header);
     if keys.is_empty() {
@@ -211,7 +216,7 @@ fn in_two(older: bool, first: &Listed, again: &Listed, source: &Utf8PathBuf) -> 
             SectionBackend::Cuda { .. } | SectionBackend::Rocm { .. } => ", for the GPUs of both",
             SectionBackend::Cpu | SectionBackend::Metal | SectionBackend::Xpu { .. } => "",
         };
-        return Unplaced {
+        return UnplacedProblem {
             is_error: false,
             message: format!("`{source}` is in `{a}` and in `{b}`: it is compiled once{gpus}"),
             help: "list it in one section: all of a backend go into the same library".to_owned(),
@@ -220,7 +225,7 @@ fn in_two(older: bool, first: &Listed, again: &Listed, source: &Utf8PathBuf) -> 
     let named: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
     let named = named.join(" and ");
     if !older {
-        return Unplaced {
+        return UnplacedProblem {
             is_error: true,
             message: format!("`{source}` is in `{a}` and in `{b}`, which differ in {named}"),
             help: format!(
@@ -242,7 +247,7 @@ fn in_two(older: bool, first: &Listed, again: &Listed, source: &Utf8PathBuf) -> 
             key => format!("the `{key}` of both"),
         })
         .collect();
-    Unplaced {
+    UnplacedProblem {
         is_error: false,
         message: format!(
             "`{source}` is in `{a}` and in `{b}`, which differ in {named}: it is compiled once, with {}",
@@ -295,7 +300,7 @@ impl<'a> Binding<'a> {
     fn problem(
         &self,
         older: bool,
-        listed: &Listed,
+        listed: &ListedSection,
         source: &Utf8PathBuf,
         place: &Place,
         first: &Place,

@@ -72,7 +72,7 @@ impl Detected {
     }
 
     /// The edition that a value reveals, because only that edition has its key.
-    fn by(edition: Edition, value: &Value<'_>) -> Self {
+    fn by_key(edition: Edition, value: &Value<'_>) -> Self {
         let because = format!("`{}` is there", value.place.key);
         Self::new(edition, because, &value.place)
     }
@@ -134,7 +134,7 @@ pub(super) fn detect(
     if let Some(value) = file.value("general", "edition") {
         let edition = u64::from_value(&value, reader)?;
         if edition == v5::EDITION {
-            return Some(Detected::by(Edition::V5, &value));
+            return Some(Detected::by_key(Edition::V5, &value));
         }
         reader.report(unknown_edition(edition, &value.place));
         return None;
@@ -147,7 +147,7 @@ pub(super) fn detect(
     let stable_abi = stable_abi.filter(Value::is_table);
     if let Some(value) = file.first(OF_V5).or(stable_abi) {
         reader.report(no_edition(&value.place));
-        return Some(Detected::by(Edition::V5, &value));
+        return Some(Detected::by_key(Edition::V5, &value));
     }
     Some(file.without_number(general))
 }
@@ -177,14 +177,14 @@ impl<'t> File<'_, 't, '_> {
         let in_sections = |key| sections.iter().find_map(|section| section.peek(key));
         let of_v1 = self.value("torch", "universal");
         if let Some(value) = of_v1.or_else(|| in_sections("language")) {
-            return Detected::by(Edition::V1, &value);
+            return Detected::by_key(Edition::V1, &value);
         }
         let backends = self.value("general", "backends");
         if let (None, Some(value)) = (&backends, self.first(OF_V2)) {
-            return Detected::by(Edition::V2, &value);
+            return Detected::by_key(Edition::V2, &value);
         }
         if let Some(value) = self.first(OF_V4) {
-            return Detected::by(Edition::V4, &value);
+            return Detected::by_key(Edition::V4, &value);
         }
         let version = self.value("general", "version");
         let license = self.value("general", "license");
@@ -197,14 +197,14 @@ impl<'t> File<'_, 't, '_> {
                     "it has `general.backends`, a version and a license, but no `edition`",
                     &license.place,
                 ),
-                _ => Detected::by(Edition::V3, &backends),
+                _ => Detected::by_key(Edition::V3, &backends),
             };
         }
         if let Some(value) = version.or(license) {
-            return Detected::by(Edition::V4, &value);
+            return Detected::by_key(Edition::V4, &value);
         }
         if let Some(value) = self.first(OF_V3) {
-            return Detected::by(Edition::V3, &value);
+            return Detected::by_key(Edition::V3, &value);
         }
         match in_sections("backend") {
             Some(value) => {

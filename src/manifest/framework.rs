@@ -145,14 +145,14 @@ impl WrittenTorchNoarch {
     pub(super) fn read(table: &mut TomlTable<'_, '_>) -> Self {
         Self {
             pyext: table.optional("pyext"),
-            cuda_capabilities: either(table, "cuda-capabilities", "cuda_capabilities"),
-            rocm_archs: either(table, "rocm-archs", "rocm_archs"),
+            cuda_capabilities: read_either(table, "cuda-capabilities", "cuda_capabilities"),
+            rocm_archs: read_either(table, "rocm-archs", "rocm_archs"),
         }
     }
 }
 
 /// Reads a key that was documented in one spelling and read in another; both are accepted.
-fn either<T: FromValue>(
+fn read_either<T: FromValue>(
     table: &mut TomlTable<'_, '_>,
     documented: &'static str,
     used: &'static str,
@@ -182,7 +182,7 @@ impl WrittenTvmFfi {
 }
 
 /// Reports a missing or a second framework section, whether or not the sections can be read.
-pub(super) fn exactly_one(root: &mut TomlTable<'_, '_>, reader: &Reader) {
+pub(super) fn report_unless_one(root: &mut TomlTable<'_, '_>, reader: &Reader) {
     let [first, ..] = at_most_one(root, reader);
     if first.is_some() || NAMES.iter().any(|name| reader.is_on_broken_line(name)) {
         return;

@@ -256,7 +256,7 @@ pub(super) fn sections(generator: &mut SchemaGenerator) -> Schema {
 }
 
 fn python_names(backend: Option<Backend>) -> Vec<String> {
-    let known = python_depends::known(backend).iter();
+    let known = python_depends::known_packages(backend).iter();
     known.map(|package| package.name.to_owned()).collect()
 }
 

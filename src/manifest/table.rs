@@ -57,7 +57,7 @@ impl<'t, 'r> TomlTable<'t, 'r> {
 
     /// The value of `key`; [`TomlTable::finish`] reports it if it is missing.
     pub fn required<T: FromValue>(&mut self, key: &'static str, cure: &str) -> Option<Spanned<T>> {
-        if !self.has(key) {
+        if !self.has_key(key) {
             self.asked.push(key);
             self.missing.push((key, cure.to_owned()));
             return None;
@@ -80,7 +80,7 @@ impl<'t, 'r> TomlTable<'t, 'r> {
     }
 
     /// Whether the table has this key, readable or not, which does not count as asking for it.
-    pub fn has(&self, key: &str) -> bool {
+    pub fn has_key(&self, key: &str) -> bool {
         self.toml.contains_key(key)
     }
 

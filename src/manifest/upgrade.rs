@@ -60,7 +60,7 @@ impl Universal {
     pub(super) fn read(table: &mut TomlTable<'_, '_>) -> Self {
         let written = table.optional("universal");
         Self {
-            unread: written.is_none() && table.has("universal"),
+            unread: written.is_none() && table.has_key("universal"),
             written,
         }
     }

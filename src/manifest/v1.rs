@@ -146,7 +146,7 @@ impl BuildTomlV1 {
             Some(language) => language.place.clone(),
             None => section.name.place.clone(),
         };
-        let of = |backend: WrittenBackend| section::WrittenSection {
+        let section_for = |backend: WrittenBackend| section::WrittenSection {
             name: section.name.clone(),
             backend: (!section.unread).then(|| Spanned {
                 value: backend,
@@ -157,7 +157,7 @@ impl BuildTomlV1 {
             include: section.include.clone(),
             cxx_flags: None,
         };
-        let cuda = of(WrittenBackend::Cuda {
+        let cuda = section_for(WrittenBackend::Cuda {
             capabilities: section.cuda_capabilities.clone(),
             flags: None,
             minver: None,
@@ -173,9 +173,9 @@ impl BuildTomlV1 {
         }
         match language {
             None | Some(Language::Cuda) => vec![cuda],
-            Some(Language::Metal) => vec![of(WrittenBackend::Metal)],
+            Some(Language::Metal) => vec![section_for(WrittenBackend::Metal)],
             Some(Language::CudaHipify) => {
-                let mut rocm = of(WrittenBackend::Rocm {
+                let mut rocm = section_for(WrittenBackend::Rocm {
                     archs: section.rocm_archs.clone(),
                     flags: None,
                 });
@@ -217,7 +217,7 @@ impl SectionV1 {
         let language = table.optional("language");
         Self {
             name,
-            unread: language.is_none() && table.has("language"),
+            unread: language.is_none() && table.has_key("language"),
             language,
             depends: read_depends::<OldDependency>(table),
             src: read_src(table),

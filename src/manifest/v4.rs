@@ -2,7 +2,7 @@
 //! with one stable ABI for every backend.
 
 use super::dependency::Dependency;
-use super::framework::{WrittenTorch, WrittenTorchNoarch, WrittenTvmFfi, exactly_one};
+use super::framework::{WrittenTorch, WrittenTorchNoarch, WrittenTvmFfi, report_unless_one};
 use super::reader::Reader;
 use super::section::{WrittenSection, read_sections};
 use super::table::TomlTable;
@@ -71,7 +71,7 @@ impl BuildTomlV4 {
         let torch_noarch = root.table("torch-noarch", WrittenTorchNoarch::read);
         let tvm_ffi = root.table("tvm-ffi", WrittenTvmFfi::read);
         let kernel = root.value("kernel");
-        exactly_one(&mut root, reader);
+        report_unless_one(&mut root, reader);
         root.finish();
         Self {
             general: general.map(|general| general.value).unwrap_or_default(),

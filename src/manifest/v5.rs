@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 
 use super::dependency::{self, Dependency, WrittenHeaderArchive, read_dependencies};
-use super::framework::{WrittenTorch, WrittenTorchNoarch, WrittenTvmFfi, exactly_one};
+use super::framework::{WrittenTorch, WrittenTorchNoarch, WrittenTvmFfi, report_unless_one};
 use super::reader::Reader;
 use super::schema;
 use super::section::{WrittenSection, read_sections};
@@ -130,7 +130,7 @@ impl BuildToml {
         let tvm_ffi = root.table("tvm-ffi", WrittenTvmFfi::read);
         let dependencies = root.value("dependencies");
         let kernel = root.value("kernel");
-        exactly_one(&mut root, reader);
+        report_unless_one(&mut root, reader);
         root.finish();
         Self {
             general: general.unwrap_or_default(),
@@ -230,7 +230,7 @@ impl FromValue for WrittenKernelDependency {
     fn from_value(value: &Value<'_>, reader: &Reader) -> Option<Self> {
         let mut table = value.table(reader)?;
         let repo_id = table.required("repo-id", "add `repo-id = \"organisation/name\"`");
-        let (has_version, has_revision) = (table.has("version"), table.has("revision"));
+        let (has_version, has_revision) = (table.has_key("version"), table.has_key("revision"));
         let version = table.optional("version");
         let revision = table.optional("revision");
         table.finish();

@@ -37,7 +37,7 @@ pub struct HeaderLibrary {
 
 impl HeaderLibrary {
     /// Whether the entry is the one for a library and a row.
-    pub(super) fn is_for(&self, name: KnownDependency, row: &Row) -> bool {
+    pub(super) fn serves(&self, name: KnownDependency, row: &Row) -> bool {
         self.name == name
             && (self.compute.is_none() || self.compute == row.compute)
             && self.profile.is_none_or(|profile| profile == row.profile)
@@ -63,7 +63,10 @@ fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<KnownDependency, D
 }
 
 /// The elements of `depends` of a backend's sections, with their section.
-fn depends(kernel: &Kernel, backend: Backend) -> impl Iterator<Item = (&Section, &Dependency)> {
+fn section_dependencies(
+    kernel: &Kernel,
+    backend: Backend,
+) -> impl Iterator<Item = (&Section, &Dependency)> {
     let sections = kernel.sections.iter();
     let sections = sections.filter(move |section| section.backend.backend() == backend);
     sections.flat_map(|section| section.depends.iter().map(move |name| (section, name)))
@@ -76,7 +79,7 @@ pub fn header_libraries<'a>(
     table: &'a Table,
     row: &'a Row,
 ) -> impl Iterator<Item = (&'a Section, KnownDependency, Option<&'a HeaderLibrary>)> {
-    depends(kernel, row.backend).filter_map(|(section, name)| match name {
+    section_dependencies(kernel, row.backend).filter_map(|(section, name)| match name {
         Dependency::Known(KnownDependency::Torch) | Dependency::Own(_) => None,
         Dependency::Known(known) => Some((section, *known, table.header_library(*known, row))),
     })
@@ -103,7 +106,7 @@ pub(super) fn header_archives(
     kernel: &Kernel,
     backend: Backend,
 ) -> BTreeMap<String, HeaderArchive> {
-    let archives = depends(kernel, backend).filter_map(|(_, name)| {
+    let archives = section_dependencies(kernel, backend).filter_map(|(_, name)| {
         let (name, archive) = kernel.header_archives.get_key_value(name.as_str())?;
         Some((name.clone(), archive.clone()))
     });

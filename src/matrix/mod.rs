@@ -111,7 +111,7 @@ pub fn matrix(kernel: &Kernel, table: &Table) -> Matrix {
     // A backend without a section gets Python alone, whatever the row.
     let candidates = table.rows.iter().filter(|row| {
         let noarch = kernel.backends.contains(&row.backend) && !compiled.contains(&row.backend);
-        is_for(kernel, row) && !noarch
+        has_framework(kernel, row) && !noarch
     });
     let decided: Vec<(String, &Row, Result<_, Why>)> = candidates
         .map(|row| {
@@ -220,7 +220,7 @@ fn python_only(backend: Backend) -> Variant {
 }
 
 /// Whether a row has the kernel's framework.
-fn is_for(kernel: &Kernel, row: &Row) -> bool {
+fn has_framework(kernel: &Kernel, row: &Row) -> bool {
     match (&kernel.framework, &row.release) {
         (Framework::Torch(_), FrameworkRelease::Torch { .. }) => true,
         (Framework::TvmFfi(_), FrameworkRelease::TvmFfi(_)) => true,

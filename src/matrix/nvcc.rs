@@ -110,7 +110,7 @@ fn argument<'a>(
 use FlagReach::{Architecture, Fatbinary, Unit};
 use ForClang::{Architectures, Flags, LeftOut, Nothing, Parts, Switch};
 
-const fn alone(name: &'static str, reach: FlagReach, clang: ForClang) -> NvccFlag {
+const fn flag(name: &'static str, reach: FlagReach, clang: ForClang) -> NvccFlag {
     NvccFlag {
         name,
         has_value: false,
@@ -119,7 +119,7 @@ const fn alone(name: &'static str, reach: FlagReach, clang: ForClang) -> NvccFla
     }
 }
 
-const fn valued(name: &'static str, reach: FlagReach, clang: ForClang) -> NvccFlag {
+const fn flag_with_value(name: &'static str, reach: FlagReach, clang: ForClang) -> NvccFlag {
     NvccFlag {
         name,
         has_value: true,
@@ -132,68 +132,68 @@ const fn valued(name: &'static str, reach: FlagReach, clang: ForClang) -> NvccFl
 /// NB: a flag must not be listed as reaching one architecture if it reaches further: the code would
 /// differ from nvcc's own.
 const FLAGS: &[NvccFlag] = &[
-    alone("disable-warnings", Architecture, Flags(&["-w"])),
-    alone("expt-extended-lambda", Architecture, Nothing),
-    alone("expt-relaxed-constexpr", Architecture, Nothing),
-    alone("extended-lambda", Architecture, Nothing),
-    alone("extra-device-vectorization", Architecture, LeftOut),
-    alone("forward-unknown-to-host-compiler", Architecture, Nothing),
-    alone("g", Unit, Flags(&["-Xarch_host", "-g"])),
-    alone("generate-line-info", Unit, Flags(LINE_INFO)),
-    alone("k", Unit, Nothing),
-    alone("keep", Unit, Nothing),
-    alone("lineinfo", Unit, Flags(LINE_INFO)),
-    alone("m64", Architecture, Nothing),
-    alone("res-usage", Architecture, Flags(RESOURCE_USAGE)),
-    alone("resource-usage", Architecture, Flags(RESOURCE_USAGE)),
-    alone("restrict", Architecture, LeftOut),
-    alone("use_fast_math", Architecture, Flags(FAST_MATH)),
-    alone("w", Architecture, Flags(&["-w"])),
-    valued("Werror", Architecture, Nothing),
-    valued("Xcompiler", Architecture, Parts("-Xarch_host")),
-    valued("Xcudafe", Architecture, Nothing),
-    valued("Xfatbin", Fatbinary("{}"), Parts("-Xcuda-fatbinary")),
-    valued("Xptxas", Architecture, Parts("-Xcuda-ptxas")),
-    valued("compiler-options", Architecture, Parts("-Xarch_host")),
-    valued(
+    flag("disable-warnings", Architecture, Flags(&["-w"])),
+    flag("expt-extended-lambda", Architecture, Nothing),
+    flag("expt-relaxed-constexpr", Architecture, Nothing),
+    flag("extended-lambda", Architecture, Nothing),
+    flag("extra-device-vectorization", Architecture, LeftOut),
+    flag("forward-unknown-to-host-compiler", Architecture, Nothing),
+    flag("g", Unit, Flags(&["-Xarch_host", "-g"])),
+    flag("generate-line-info", Unit, Flags(LINE_INFO)),
+    flag("k", Unit, Nothing),
+    flag("keep", Unit, Nothing),
+    flag("lineinfo", Unit, Flags(LINE_INFO)),
+    flag("m64", Architecture, Nothing),
+    flag("res-usage", Architecture, Flags(RESOURCE_USAGE)),
+    flag("resource-usage", Architecture, Flags(RESOURCE_USAGE)),
+    flag("restrict", Architecture, LeftOut),
+    flag("use_fast_math", Architecture, Flags(FAST_MATH)),
+    flag("w", Architecture, Flags(&["-w"])),
+    flag_with_value("Werror", Architecture, Nothing),
+    flag_with_value("Xcompiler", Architecture, Parts("-Xarch_host")),
+    flag_with_value("Xcudafe", Architecture, Nothing),
+    flag_with_value("Xfatbin", Fatbinary("{}"), Parts("-Xcuda-fatbinary")),
+    flag_with_value("Xptxas", Architecture, Parts("-Xcuda-ptxas")),
+    flag_with_value("compiler-options", Architecture, Parts("-Xarch_host")),
+    flag_with_value(
         "compress-mode",
         Fatbinary("--compress-mode={}"),
         Flags(COMPRESS_MODE),
     ),
-    valued(
+    flag_with_value(
         "default-stream",
         Architecture,
         Flags(&["-fgpu-default-stream={}"]),
     ),
-    valued("define-macro", Architecture, Flags(&["-D{}"])),
-    valued("diag-error", Architecture, Nothing),
-    valued("diag-suppress", Architecture, Nothing),
-    valued("diag-warn", Architecture, Nothing),
-    valued("fatbin-options", Fatbinary("{}"), Parts("-Xcuda-fatbinary")),
-    valued("fmad", Architecture, CONTRACT),
-    valued("ftz", Architecture, FLUSH),
-    valued("gencode", Unit, Architectures),
-    valued("generate-code", Unit, Architectures),
-    valued("include", Unit, Flags(&["-include", "{}"])),
-    valued("include-path", Architecture, Flags(&["-I{}"])),
-    valued("isystem", Architecture, Flags(&["-isystem", "{}"])),
-    valued("keep-dir", Unit, Nothing),
-    valued(
+    flag_with_value("define-macro", Architecture, Flags(&["-D{}"])),
+    flag_with_value("diag-error", Architecture, Nothing),
+    flag_with_value("diag-suppress", Architecture, Nothing),
+    flag_with_value("diag-warn", Architecture, Nothing),
+    flag_with_value("fatbin-options", Fatbinary("{}"), Parts("-Xcuda-fatbinary")),
+    flag_with_value("fmad", Architecture, CONTRACT),
+    flag_with_value("ftz", Architecture, FLUSH),
+    flag_with_value("gencode", Unit, Architectures),
+    flag_with_value("generate-code", Unit, Architectures),
+    flag_with_value("include", Unit, Flags(&["-include", "{}"])),
+    flag_with_value("include-path", Architecture, Flags(&["-I{}"])),
+    flag_with_value("isystem", Architecture, Flags(&["-isystem", "{}"])),
+    flag_with_value("keep-dir", Unit, Nothing),
+    flag_with_value(
         "maxrregcount",
         Architecture,
         Flags(&["-Xcuda-ptxas", "--maxrregcount={}"]),
     ),
-    valued("optimize", Architecture, Flags(&["-O{}"])),
-    valued("pre-include", Unit, Flags(&["-include", "{}"])),
-    valued("prec-div", Architecture, PRECISE_DIVISION),
-    valued("prec-sqrt", Architecture, PRECISE_SQRT),
-    valued("ptxas-options", Architecture, Parts("-Xcuda-ptxas")),
-    valued("split-compile", Unit, Nothing),
-    valued("std", Architecture, Flags(&["-std={}"])),
-    valued("system-include", Architecture, Flags(&["-isystem", "{}"])),
-    valued("t", Architecture, Nothing),
-    valued("threads", Architecture, Nothing),
-    valued("undefine-macro", Architecture, Flags(&["-U{}"])),
+    flag_with_value("optimize", Architecture, Flags(&["-O{}"])),
+    flag_with_value("pre-include", Unit, Flags(&["-include", "{}"])),
+    flag_with_value("prec-div", Architecture, PRECISE_DIVISION),
+    flag_with_value("prec-sqrt", Architecture, PRECISE_SQRT),
+    flag_with_value("ptxas-options", Architecture, Parts("-Xcuda-ptxas")),
+    flag_with_value("split-compile", Unit, Nothing),
+    flag_with_value("std", Architecture, Flags(&["-std={}"])),
+    flag_with_value("system-include", Architecture, Flags(&["-isystem", "{}"])),
+    flag_with_value("t", Architecture, Nothing),
+    flag_with_value("threads", Architecture, Nothing),
+    flag_with_value("undefine-macro", Architecture, Flags(&["-U{}"])),
 ];
 
 /// NB: -ffast-math is not in the list, because it assumes that NaN and infinity do not exist; nvcc

@@ -26,7 +26,7 @@ pub fn is_asked_for(flags: &[String]) -> bool {
 
 /// The arguments for a C++ flag with Xcode's clang, whose driver refuses `-fopenmp` although its
 /// compiler knows the flag.
-pub fn of_apple(flag: &str) -> Vec<String> {
+pub fn apple_flags(flag: &str) -> Vec<String> {
     match flag {
         "-fopenmp" => vec!["-Xclang".to_owned(), flag.to_owned()],
         _ => vec![flag.to_owned()],
@@ -42,7 +42,7 @@ pub(super) fn exclusion(kernel: &Kernel, row: &Row) -> Option<Why> {
         .map(ToString::to_string)
         .collect::<String>();
     let by_clang = row.toolchain.clang.is_some();
-    let [cxx, device] = asking(kernel, row);
+    let [cxx, device] = asking_keys(kernel, row);
     let (key, reason) = match row.backend {
         _ if row.torch().is_none() => (cxx.or(device)?, TVM_FFI.to_owned()),
         Backend::Cuda if by_clang => (
@@ -61,7 +61,7 @@ pub(super) fn exclusion(kernel: &Kernel, row: &Row) -> Option<Why> {
 
 /// The first keys of build.toml that ask for OpenMP in the builds of a row: for C++, and for device
 /// code.
-fn asking(kernel: &Kernel, row: &Row) -> [Option<String>; 2] {
+fn asking_keys(kernel: &Kernel, row: &Row) -> [Option<String>; 2] {
     let framework = &kernel.framework;
     let binding =
         is_asked_for(framework.cxx_flags()).then(|| format!("{}.cxx-flags", framework.name()));

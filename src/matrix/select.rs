@@ -64,7 +64,7 @@ fn help(matrix: &Matrix, pattern: &str, glob: &globset::GlobMatcher) -> String {
         );
     }
     let names: Vec<&str> = matrix.variants.iter().map(|v| v.name.as_str()).collect();
-    match near(pattern, &names) {
+    match suggest_pattern(pattern, &names) {
         Some(near) => format!("did you mean {near}?"),
         None => format!("the variants are:\n{}", names.join("\n")),
     }
@@ -72,7 +72,7 @@ fn help(matrix: &Matrix, pattern: &str, glob: &globset::GlobMatcher) -> String {
 
 /// The name or the glob that a pattern was probably meant to be: the pattern with the nearest part
 /// of a name in place of each part without a wildcard.
-fn near(pattern: &str, names: &[&str]) -> Option<String> {
+fn suggest_pattern(pattern: &str, names: &[&str]) -> Option<String> {
     if !pattern.contains(WILDCARDS) {
         return suggest::nearest(pattern, names).map(str::to_owned);
     }

@@ -267,7 +267,7 @@ impl TryFrom<WrittenTable> for Table {
 
     fn try_from(written: WrittenTable) -> Result<Self, TableError> {
         let rows = written.rows.into_iter();
-        let rows = rows.map(|row| resolve(row, &written.host, &written.cuda));
+        let rows = rows.map(|row| resolve_toolchain(row, &written.host, &written.cuda));
         let toolkits = written.cuda.iter().map(|facts| CudaToolkit {
             version: facts.toolkit.clone(),
             known: facts.known.clone(),
@@ -287,7 +287,7 @@ impl TryFrom<WrittenTable> for Table {
 /// Names the parts of a row's toolchain. NB: only this function names them: `torch-2.11.0`, from a
 /// vendor `torch-2.11.0-cu130` (each compute has a wheel of its own); `cuda-13.0`; host compiler
 /// and compiler of CUDA as the table says.
-fn resolve(
+fn resolve_toolchain(
     written: WrittenRow,
     hosts: &BTreeMap<Profile, BTreeMap<String, Host>>,
     toolkits: &[CudaFacts],
@@ -382,7 +382,7 @@ impl Table {
     /// that a row has no use for.
     pub fn header_library(&self, name: KnownDependency, row: &Row) -> Option<&HeaderLibrary> {
         let mut libraries = self.header_libraries.iter();
-        libraries.find(|library| library.is_for(name, row))
+        libraries.find(|library| library.serves(name, row))
     }
 
     /// The facts of a CUDA toolkit.
@@ -493,7 +493,7 @@ mod tests {
                 continue;
             };
             let rows = table.rows.iter();
-            for row in rows.filter(|row| library.is_for(library.name, row)) {
+            for row in rows.filter(|row| library.serves(library.name, row)) {
                 let of_backend = match library.name {
                     KnownDependency::SyclTla => row.backend == Backend::Xpu,
                     name => name.is_cutlass() && row.backend == Backend::Cuda,

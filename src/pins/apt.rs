@@ -51,13 +51,13 @@ pub fn architecture(system: &str) -> Option<&'static str> {
 pub fn architecture_of(archive: &Archive) -> &str {
     let stem = archive.file.strip_suffix(".deb");
     match stem.and_then(|stem| stem.rsplit_once('_')) {
-        Some((_, "all")) | None => native(),
+        Some((_, "all")) | None => native_architecture(),
         Some((_, architecture)) => architecture,
     }
 }
 
 /// Debian's name of this machine's architecture.
-fn native() -> &'static str {
+fn native_architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
@@ -232,7 +232,7 @@ mod tests {
     use super::stanzas;
 
     #[test]
-    fn packages_are_read_from_what_apt_shows() {
+    fn packages_are_read_from_the_output_of_apt() {
         let text = "Package: libcrypt1\nVersion: 1:4.4.33-2\nArchitecture: arm64\nDescription: x\n Version: no\n\
                     Size: 90044\nSHA256: eea0\n\nPackage: virtual\n";
         let [crypt] = &stanzas(text)[..] else {

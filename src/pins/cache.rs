@@ -35,12 +35,12 @@ pub fn path(archive: &Archive) -> Utf8PathBuf {
 }
 
 /// The path of an archive's unfinished download; the names of its parts start with this.
-pub fn partial(archive: &Archive) -> Utf8PathBuf {
-    unfinished().join(&archive.sha256)
+pub fn partial_path(archive: &Archive) -> Utf8PathBuf {
+    unfinished_folder().join(&archive.sha256)
 }
 
 /// The folder of unfinished downloads, by sha256 of the archive.
-pub fn unfinished() -> Utf8PathBuf {
+pub fn unfinished_folder() -> Utf8PathBuf {
     dir().join("partial")
 }
 

@@ -53,7 +53,7 @@ pub fn fetch(
         .collect();
     let files = wanted
         .iter()
-        .map(|(name, _)| find(name).ok_or_else(|| absent(name)))
+        .map(|(name, _)| find(name).ok_or_else(|| absent_file(name)))
         .collect::<Result<Vec<_>, _>>()?;
     let added = nix.add_fixed_files(&files)?;
     match wanted
@@ -148,7 +148,7 @@ fn registry_folders() -> Vec<Utf8PathBuf> {
         .unwrap_or_default()
 }
 
-fn absent(file: &str) -> PinError {
+fn absent_file(file: &str) -> PinError {
     PinError::Download {
         name: file.to_owned(),
         why: "`cargo fetch` left no such file in its cache ($CARGO_HOME/registry/cache)".to_owned(),

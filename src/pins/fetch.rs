@@ -150,7 +150,7 @@ fn to_download(pin: &Pin) -> u64 {
     match pin {
         Pin::Archive(archive) if cached(archive) => 0,
         Pin::Archive(archive) => {
-            let partial = std::fs::metadata(cache::partial(archive));
+            let partial = std::fs::metadata(cache::partial_path(archive));
             let size = archive.size.unwrap_or_default();
             size.saturating_sub(partial.map_or(0, |metadata| metadata.len()))
         }
@@ -258,7 +258,7 @@ fn perform(
 ) -> Vec<PinError> {
     let archive = |archive: &Archive, missing: &PlacedPin| {
         empty(dir)?;
-        sources.alone(archive, || sources.archive(archive))?;
+        sources.with_archive_lock(archive, || sources.archive(archive))?;
         add_archive(nix, archive, missing, dir)
     };
     let results = match task {
@@ -308,7 +308,7 @@ fn add_tree(
         right = nix.add_fixed(&built, true)? == missing.path;
         // The parts of archives are not needed any more, whether the tree is right or wrong.
         for source in &tree.sources {
-            sources.alone(&source.archive, || remove_parts(&source.archive))?;
+            sources.with_archive_lock(&source.archive, || remove_parts(&source.archive))?;
         }
         if right {
             break;
@@ -365,12 +365,12 @@ pub fn tidy(pins: &[PlacedPin]) -> Result<(), PinError> {
 }
 
 fn has_unfinished(which: impl Fn(&str) -> bool) -> bool {
-    let entries = cache::unfinished().read_dir_utf8();
+    let entries = cache::unfinished_folder().read_dir_utf8();
     entries.is_ok_and(|entries| entries.flatten().any(|entry| which(entry.file_name())))
 }
 
 fn remove_unfinished(which: impl Fn(&str) -> bool) -> Result<(), PinError> {
-    let dir = cache::unfinished();
+    let dir = cache::unfinished_folder();
     let entries = match dir.read_dir_utf8() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         result => result.map_err(PinError::io("read", &dir))?,

@@ -98,7 +98,7 @@ impl HttpClient {
     /// `IndexError::Certificates` for a file that cannot be read, `IndexError::Proxy` for a proxy
     /// that is no URL.
     pub fn new(certificates: Option<&Utf8Path>, proxy: Option<&str>) -> Result<Self, IndexError> {
-        let stall = stall();
+        let stall = stall_time();
         let proxy = match proxy {
             Some(proxy) => Some(ureq::Proxy::new(proxy).map_err(|error| IndexError::Proxy {
                 proxy: proxy.to_owned(),
@@ -156,7 +156,7 @@ impl HttpClient {
                     .map_err(failure)?,
             })
         };
-        persistently(once)
+        retry(once)
     }
 
     /// The size of a file in bytes, without downloading it.
@@ -164,7 +164,7 @@ impl HttpClient {
     /// # Errors
     /// The failure of the last try, also if the server does not state the size.
     pub fn size(&self, url: &str) -> Result<u64, HttpFailure> {
-        persistently(|| {
+        retry(|| {
             let answer = self.agent.head(url).call().map_err(failure)?;
             check_status(answer.status().as_u16())?;
             let length = answer.headers().get("content-length");
@@ -294,7 +294,7 @@ impl HttpClient {
 }
 
 /// Tries a request several times, as long as another try may succeed.
-fn persistently<T>(once: impl Fn() -> Result<T, HttpFailure>) -> Result<T, HttpFailure> {
+fn retry<T>(once: impl Fn() -> Result<T, HttpFailure>) -> Result<T, HttpFailure> {
     let mut tries = 0;
     loop {
         tries += 1;
@@ -307,7 +307,7 @@ fn persistently<T>(once: impl Fn() -> Result<T, HttpFailure>) -> Result<T, HttpF
 
 /// Seconds without a byte after which a download is tried again: `KERNEL_BUILDER_STALL_SECONDS`,
 /// else 30.
-pub fn stall() -> Duration {
+pub fn stall_time() -> Duration {
     let seconds = std::env::var("KERNEL_BUILDER_STALL_SECONDS").ok();
     let seconds = seconds.and_then(|text| text.parse().ok());
     Duration::from_secs(seconds.filter(|seconds| *seconds > 0).unwrap_or(30))
@@ -343,7 +343,7 @@ fn check_status(status: u16) -> Result<(), HttpFailure> {
 fn failure(error: ureq::Error) -> HttpFailure {
     match error {
         ureq::Error::Timeout(_) => {
-            HttpFailure::Passing(format!("nothing came for {} s", stall().as_secs()))
+            HttpFailure::Passing(format!("nothing came for {} s", stall_time().as_secs()))
         }
         ureq::Error::Io(_)
         | ureq::Error::ConnectionFailed

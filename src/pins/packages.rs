@@ -128,8 +128,8 @@ impl PythonPackages {
     ///
     /// # Errors
     /// The errors of pip and of its indexes.
-    pub fn with(&self, added: &[PackageRequest]) -> Result<Self, PackagesError> {
-        let runtime::RuntimeToolchain { python, torch, .. } = runtime::common();
+    pub fn with_packages(&self, added: &[PackageRequest]) -> Result<Self, PackagesError> {
+        let runtime::RuntimeToolchain { python, torch, .. } = runtime::common_toolchain();
         let names = |request: &PackageRequest| added.iter().any(|new| new.name == request.name);
         let mut requested = self.requested.clone();
         requested.retain(|request| !names(request));

@@ -29,13 +29,13 @@ impl FetchRun {
         let (folder, lock, ended) = begin(&runs)?;
         for (ended, lock) in ended {
             for archive in archives {
-                take_left(&ended, archive)?;
+                take_archive_of(&ended, archive)?;
             }
             std::fs::remove_dir_all(&ended).map_err(PinError::io("remove", &ended))?;
             drop(lock);
         }
         let staging = folder.join("staging");
-        let unfinished = cache::unfinished();
+        let unfinished = cache::unfinished_folder();
         for dir in [&staging, &unfinished] {
             std::fs::create_dir_all(dir).map_err(PinError::io("create", dir))?;
         }
@@ -97,14 +97,14 @@ pub(super) fn take_from_ended(archive: &Archive) -> Result<bool, PinError> {
         return Ok(false);
     };
     for entry in entries.flatten() {
-        if take_left(entry.path(), archive)? {
+        if take_archive_of(entry.path(), archive)? {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-fn take_left(run: &Utf8Path, archive: &Archive) -> Result<bool, PinError> {
+fn take_archive_of(run: &Utf8Path, archive: &Archive) -> Result<bool, PinError> {
     let incoming = incoming(run);
     let by_pip = incoming.join("pip").join(&archive.sha256);
     for dir in [incoming.join("apt"), by_pip] {

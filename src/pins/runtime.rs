@@ -33,7 +33,7 @@ pub fn archives(variant: &Variant, system: &str) -> Result<Vec<Archive>, FamilyE
 /// The toolchain of the Python that runs a variant: its row's, else the one of
 /// nix/python/toolchain.json.
 fn toolchain(variant: &Variant) -> RuntimeToolchain {
-    let common = common();
+    let common = common_toolchain();
     match variant.row().map(|row| &row.toolchain) {
         Some(own) => RuntimeToolchain {
             host: own.host.clone(),
@@ -54,7 +54,7 @@ pub struct RuntimeToolchain {
 }
 
 /// The toolchain of nix/python/toolchain.json, which variants of Python alone run with.
-pub fn common() -> RuntimeToolchain {
+pub fn common_toolchain() -> RuntimeToolchain {
     library::text("nix/python/toolchain.json")
         .and_then(|text| serde_json::from_str(&text).ok())
         .unwrap_or_default()

@@ -66,7 +66,7 @@ impl ArchiveSources {
     ///
     /// # Errors
     /// The errors of the action, and of the lock.
-    pub fn alone<T>(
+    pub fn with_archive_lock<T>(
         &self,
         archive: &Archive,
         action: impl FnOnce() -> Result<T, PinError>,
@@ -102,7 +102,7 @@ impl ArchiveSources {
     }
 
     /// An archive in the cache, downloaded if it is not there; an [`ArchiveKind::Tarball`] in a
-    /// file that the caller removes. Call it inside `alone`.
+    /// file that the caller removes. Call it inside `with_archive_lock`.
     ///
     /// # Errors
     /// One error with the words of each source.
@@ -164,7 +164,7 @@ impl ArchiveSources {
     }
 
     /// A wheel of `size` bytes on its index, with the wanted members downloaded. Call it inside
-    /// `alone`.
+    /// `with_archive_lock`.
     ///
     /// # Errors
     /// The reason why the whole wheel must be downloaded.
@@ -178,7 +178,7 @@ impl ArchiveSources {
             .indexes()
             .map_err(|error| IndexError::Configuration(error.why()))?;
         let url = indexes.find(archive)?;
-        let remote = RemoteFile::new(&indexes.client, url, size, &cache::partial(archive));
+        let remote = RemoteFile::new(&indexes.client, url, size, &cache::partial_path(archive));
         ranges::open(remote, wanted).map_err(|error| IndexError::Wheel(error.to_string()))
     }
 
@@ -262,7 +262,7 @@ impl ArchiveSources {
         archive: &Archive,
         url: &str,
     ) -> (Result<Utf8PathBuf, PinError>, Option<SourceFault>) {
-        let partial = cache::partial(archive);
+        let partial = cache::partial_path(archive);
         // An unfinished download may come from another source: if the whole file is wrong, it is
         // downloaded again from the start.
         let mut resumed = partial.exists();

@@ -16,7 +16,7 @@ pub fn check(needs: &[(&Utf8Path, u64)]) -> Result<(), Vec<PinError>> {
     let mut by_device: BTreeMap<u64, (Vec<&Utf8Path>, u64)> = BTreeMap::new();
     for &(folder, bytes) in needs {
         // A file system that does not tell its free space is no reason to fail.
-        if let Some(device) = existing(folder).and_then(|path| path.metadata().ok()) {
+        if let Some(device) = existing_ancestor(folder).and_then(|path| path.metadata().ok()) {
             let entry = by_device.entry(device.dev()).or_default();
             entry.0.push(folder);
             entry.1 += bytes;
@@ -24,7 +24,7 @@ pub fn check(needs: &[(&Utf8Path, u64)]) -> Result<(), Vec<PinError>> {
     }
     let mut errors = Vec::new();
     for (folders, needed) in by_device.into_values() {
-        let Some(free) = folders.first().and_then(|folder| free(folder)) else {
+        let Some(free) = folders.first().and_then(|folder| free_bytes(folder)) else {
             continue;
         };
         if free < needed {
@@ -54,13 +54,13 @@ pub fn megabytes(bytes: u64) -> String {
 }
 
 /// The bytes that this user may still write below a folder.
-fn free(folder: &Utf8Path) -> Option<u64> {
-    let found = rustix::fs::statvfs(existing(folder)?.as_str()).ok()?;
+fn free_bytes(folder: &Utf8Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(existing_ancestor(folder)?.as_str()).ok()?;
     Some(found.f_bavail * found.f_frsize)
 }
 
 /// The folder, or the nearest one above that exists.
-fn existing(folder: &Utf8Path) -> Option<Utf8PathBuf> {
+fn existing_ancestor(folder: &Utf8Path) -> Option<Utf8PathBuf> {
     let folder = camino::absolute_utf8(folder).ok()?;
     folder
         .ancestors()

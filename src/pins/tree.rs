@@ -34,7 +34,7 @@ pub fn build(
     dir: &Utf8Path,
 ) -> Result<(), PinError> {
     wanted.iter().try_for_each(|source| {
-        sources.alone(&source.archive, || take_from(source, from, sources, dir))
+        sources.with_archive_lock(&source.archive, || take_from(source, from, sources, dir))
     })
 }
 
@@ -135,7 +135,7 @@ fn pick_wheel(
             found += 1;
         }
     }
-    some(archive, found)
+    check_found(archive, found)
 }
 
 fn pick_tar(
@@ -158,10 +158,10 @@ fn pick_tar(
             found += 1;
         }
     }
-    some(archive, found)
+    check_found(archive, found)
 }
 
-fn some(archive: &Archive, found: usize) -> Result<(), PinError> {
+fn check_found(archive: &Archive, found: usize) -> Result<(), PinError> {
     if found == 0 {
         return Err(defect(archive, &"it holds none of the wanted members"));
     }

@@ -7,7 +7,7 @@ use indicatif::ProgressBar;
 
 use super::http::{HttpClient, HttpFailure};
 use super::pip::without_password;
-use super::refresh::index::{IndexReader, Pages, Unanswered, each};
+use super::refresh::index::{IndexReader, Pages, Unanswered, ask_each};
 use super::refresh::trees;
 use super::refresh::wheel::{newest_version, normalized};
 use super::simple::ListedFile;
@@ -78,7 +78,7 @@ pub fn verify(
     let pages = index.pages(&projects);
     bar.set_message("files");
     let client = HttpClient::new(None, None);
-    let mut verdicts = each(&archives.keys().cloned().collect(), |key| {
+    let mut verdicts = ask_each(&archives.keys().cloned().collect(), |key| {
         let (archive, _) = archives[key];
         let verdict = match archive.kind {
             ArchiveKind::Wheel | ArchiveKind::Sdist => wheel(archive, &index, &pages),
@@ -91,7 +91,7 @@ pub fn verify(
         let verdict = match verdict {
             Verdict::Vanished { .. } | Verdict::Unreached(_) if !archive.urls.is_empty() => {
                 match &client {
-                    Ok(client) => by_url(archive, client),
+                    Ok(client) => ask_urls(archive, client),
                     Err(error) => Verdict::Unreached(error.to_string()),
                 }
             }
@@ -177,7 +177,7 @@ fn debs<'a>(archives: impl Iterator<Item = &'a Archive>, release: &str) -> Debia
         updated.map(|()| found)
     };
     // Each architecture has lists of its own.
-    each(
+    ask_each(
         &names.keys().map(|name| (*name).to_owned()).collect(),
         |architecture| look_up(architecture, &names[architecture]),
     )
@@ -199,7 +199,7 @@ fn deb(archive: &Archive, debs: &DebianVersions) -> Verdict {
 }
 
 /// The verdict of the first URL that answers.
-fn by_url(archive: &Archive, client: &HttpClient) -> Verdict {
+fn ask_urls(archive: &Archive, client: &HttpClient) -> Verdict {
     let mut last = Verdict::Vanished { newest: None };
     for url in &archive.urls {
         match size(archive, client.size(url), Some(SIZE_ONLY)) {

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::HeaderListing;
 use crate::hex;
 use crate::kernel::{Language, source};
-use crate::scan::headers::below;
+use crate::scan::headers::entries_below;
 use crate::scan::{ScanError, Search};
 
 impl HeaderListing {
@@ -33,7 +33,7 @@ impl HeaderListing {
         let folders: Vec<&Utf8Path> = all.iter().copied().filter(|dir| !is_below(dir)).collect();
         let mut names = Vec::new();
         for folder in &folders {
-            for entry in below(root, folder) {
+            for entry in entries_below(root, folder) {
                 let entry = entry.map_err(|error| ScanError::Read {
                     path: root.join(folder),
                     source: error.into(),

@@ -15,7 +15,7 @@ pub(super) fn metadata(
 ) -> Metadata {
     let kernel_depends: Vec<KernelDepend> = kernel
         .kernel_depends
-        .on(backend)
+        .on_backend(backend)
         .map(|dependency| {
             let (version, revision) = match &dependency.pin {
                 KernelPin::Version(version) => (Some(*version), None),
@@ -52,7 +52,7 @@ pub(super) fn metadata(
 
 /// The packages that build.toml lists, and the package that _ops.py imports to load a library.
 fn python_depends(kernel: &Kernel, backend: Backend) -> Vec<String> {
-    let listed = kernel.python_depends.on(backend);
+    let listed = kernel.python_depends.on_backend(backend);
     let mut names: Vec<String> = listed
         .map(|dependency| dependency.name.to_string())
         .collect();

@@ -37,7 +37,7 @@ impl Headers {
     pub fn visible(&self, include: &[Utf8PathBuf]) -> Result<BTreeSet<Utf8PathBuf>, ScanError> {
         let mut visible = self.listed.clone();
         for dir in include {
-            for entry in below(&self.root, dir) {
+            for entry in entries_below(&self.root, dir) {
                 let entry = entry.map_err(|error| ScanError::Read {
                     path: self.root.join(dir),
                     source: error.into(),
@@ -67,7 +67,10 @@ impl Headers {
 
 /// The entries below a folder, in order. The kernel's own folder is read without the entries that
 /// version control, builds and environments make in it.
-pub fn below(root: &Utf8Path, dir: &Utf8Path) -> impl Iterator<Item = walkdir::Result<DirEntry>> {
+pub fn entries_below(
+    root: &Utf8Path,
+    dir: &Utf8Path,
+) -> impl Iterator<Item = walkdir::Result<DirEntry>> {
     let kernel = root.to_owned();
     let is_source = move |entry: &DirEntry| {
         let name = entry.file_name().to_string_lossy();

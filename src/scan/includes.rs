@@ -51,11 +51,11 @@ fn lines(bytes: &[u8]) -> Vec<Vec<u8>> {
         }
     }
     lines.push(line);
-    lines.retain(|line| counts(line));
+    lines.retain(|line| is_selected(line));
     lines
 }
 
-fn counts(line: &[u8]) -> bool {
+fn is_selected(line: &[u8]) -> bool {
     let find = |line: &[u8], word: &str| {
         let mut windows = line.windows(word.len());
         windows.position(|window| window == word.as_bytes())
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_changes_with_what_may_be_included_alone() {
+    fn a_digest_changes_with_possible_includes_alone() {
         let before = digest(b"#include \"a.h\"\r\nint x; // includes\n");
         for same in [
             "int y;\n#include \"a.h\"\nint x;",

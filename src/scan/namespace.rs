@@ -31,7 +31,7 @@ const LINKED: [&str; 3] = [
 impl Namespace {
     /// Reads a source or a header of a `[tvm-ffi]` kernel. Its functions have names of their own,
     /// so most files do not need the namespace.
-    pub fn of_tvm_ffi(text: &str) -> Self {
+    pub fn in_tvm_ffi_file(text: &str) -> Self {
         if without_comments(text).contains("TVM_FFI_EXTENSION_NAME") {
             Self::Compiled
         } else {
@@ -40,7 +40,7 @@ impl Namespace {
     }
 
     /// Reads a source or a header of a `[torch]` kernel.
-    pub fn of_torch(text: &str) -> Self {
+    pub fn in_torch_file(text: &str) -> Self {
         let text = &without_comments(text);
         let mut found = if text.contains("registration.h") {
             Self::Linked
@@ -183,14 +183,14 @@ mod tests {
             ),
         ];
         for (text, expected) in cases {
-            assert_eq!(Namespace::of_torch(text), expected, "{text}");
+            assert_eq!(Namespace::in_torch_file(text), expected, "{text}");
         }
         for (text, expected) in [
             ("// TVM_FFI_EXTENSION_NAME", None),
             ("TVM_FFI_EXTENSION_NAME", Compiled),
             ("TVM_FFI_DLL_EXPORT_TYPED_FUNC(relu, relu)", None),
         ] {
-            assert_eq!(Namespace::of_tvm_ffi(text), expected, "{text}");
+            assert_eq!(Namespace::in_tvm_ffi_file(text), expected, "{text}");
         }
     }
 }

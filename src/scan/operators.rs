@@ -188,12 +188,12 @@ pub fn may_warn(kernel: &Kernel) -> bool {
 
 /// Names of the macros that a text defines.
 pub fn macros(text: &str) -> BTreeSet<String> {
-    let lines = text.lines().filter_map(defined);
+    let lines = text.lines().filter_map(defined_macro);
     lines.map(str::to_owned).collect()
 }
 
 /// The macro that a line defines.
-fn defined(line: &str) -> Option<&str> {
+fn defined_macro(line: &str) -> Option<&str> {
     let directive = line.trim_start().strip_prefix('#')?;
     let rest = directive.trim_start().strip_prefix("define")?;
     let name = word_at(rest.trim_start());
@@ -207,7 +207,7 @@ fn defined_by_line_of(text: &str, at: usize) -> Option<&str> {
         start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
         let before = text[..start].trim_end_matches(['\n', '\r']);
         if start == 0 || !before.ends_with('\\') {
-            return defined(&text[start..]);
+            return defined_macro(&text[start..]);
         }
         start = before.len();
     }
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_certain_is_left_alone() {
+    fn uncertain_namespaces_are_left_alone() {
         for text in [
             "int x;",
             "// TORCH_LIBRARY(img2gray, ops)\nconst char *x = \"TORCH_LIBRARY(img2gray, ops)\";",

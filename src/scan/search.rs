@@ -131,7 +131,7 @@ pub fn searches(
 ) -> Result<Vec<Search>, ScanError> {
     let files = KernelFiles::new(kernel, table);
     let mut searches: Vec<Search> = Vec::new();
-    let mut wanted = wanted(kernel, matrix);
+    let mut wanted = scanned_components(kernel, matrix);
     wanted.sort_by(|a, b| a.include.cmp(&b.include));
     for same in wanted.chunk_by(|a, b| a.include == b.include) {
         searches.push(search(&files, same, notes)?);
@@ -139,7 +139,7 @@ pub fn searches(
     Ok(searches)
 }
 
-fn wanted<'a>(kernel: &'a Kernel, matrix: &Matrix) -> Vec<ScannedComponent<'a>> {
+fn scanned_components<'a>(kernel: &'a Kernel, matrix: &Matrix) -> Vec<ScannedComponent<'a>> {
     let compiled: BTreeSet<_> = matrix
         .variants
         .iter()
@@ -196,7 +196,7 @@ fn search(
         .collect();
     let mut reaches = HashMap::new();
     for source in sources {
-        let reached = graph.reached(source)?;
+        let reached = graph.reached_nodes(source)?;
         let nodes = || reached.iter().map(|node| &graph.nodes[*node]);
         let mut headers: Vec<String> = nodes()
             .skip(1)
@@ -239,7 +239,7 @@ fn search(
             .map(|node| (path(node), node.text.digest.clone()))
             .collect(),
         includes: including
-            .map(|node| (path(node), graph.included(node)))
+            .map(|node| (path(node), graph.included_paths(node)))
             .collect(),
         binary,
         reaches,
@@ -288,8 +288,8 @@ impl<'a> KernelFiles<'a> {
             root: &kernel.root,
             headers: Headers::find(kernel),
             namespace: match kernel.framework {
-                Framework::Torch(_) | Framework::TorchNoarch(_) => Namespace::of_torch,
-                Framework::TvmFfi(_) => Namespace::of_tvm_ffi,
+                Framework::Torch(_) | Framework::TorchNoarch(_) => Namespace::in_torch_file,
+                Framework::TvmFfi(_) => Namespace::in_tvm_ffi_file,
             },
             torch: kernel.framework.torch().is_some(),
             macros: table.framework_macros(),
@@ -329,7 +329,7 @@ impl<'a> KernelFiles<'a> {
 
     /// The file of the kernel that an included name leads to from a folder.
     fn find(&self, dir: &Utf8Path, name: &str) -> Result<Option<Utf8PathBuf>, ScanError> {
-        let Some(path) = inside(&dir.join(name)) else {
+        let Some(path) = path_inside(&dir.join(name)) else {
             return Ok(None);
         };
         if let Some(exists) = self.exist.borrow().get(&path) {
@@ -353,7 +353,7 @@ impl<'a> KernelFiles<'a> {
 
 /// A relative path without `.` and `..`; `None` if it leaves the kernel, since a build has no files
 /// there.
-fn inside(path: &Utf8Path) -> Option<Utf8PathBuf> {
+fn path_inside(path: &Utf8Path) -> Option<Utf8PathBuf> {
     let mut inside = Utf8PathBuf::new();
     for component in path.components() {
         match component {
@@ -403,8 +403,8 @@ impl<'a> IncludeGraph<'a> {
     }
 
     /// The indexes of the source, then of every other file that it reaches.
-    fn reached(&mut self, source: &Utf8Path) -> Result<Vec<usize>, ScanError> {
-        let mut reached = vec![self.node(source)?];
+    fn reached_nodes(&mut self, source: &Utf8Path) -> Result<Vec<usize>, ScanError> {
+        let mut reached = vec![self.add_reached(source)?];
         let mut seen = vec![false; self.nodes.len()];
         seen[reached[0]] = true;
         let mut at = 0;
@@ -420,16 +420,16 @@ impl<'a> IncludeGraph<'a> {
     }
 
     /// The index of a file; adds the file and every file that it reaches.
-    fn node(&mut self, file: &Utf8Path) -> Result<usize, ScanError> {
+    fn add_reached(&mut self, file: &Utf8Path) -> Result<usize, ScanError> {
         let mut waiting = Vec::new();
-        let first = self.known(file, &mut waiting)?;
+        let first = self.find_or_add(file, &mut waiting)?;
         while let Some(node) = waiting.pop() {
             let mut found = self.resolve(node)?;
             found.sort();
             found.dedup();
             let mut includes = Vec::with_capacity(found.len());
             for path in &found {
-                includes.push(self.known(path, &mut waiting)?);
+                includes.push(self.find_or_add(path, &mut waiting)?);
             }
             includes.retain(|included| *included != node);
             self.nodes[node].includes = includes;
@@ -437,7 +437,11 @@ impl<'a> IncludeGraph<'a> {
         Ok(first)
     }
 
-    fn known(&mut self, file: &Utf8Path, waiting: &mut Vec<usize>) -> Result<usize, ScanError> {
+    fn find_or_add(
+        &mut self,
+        file: &Utf8Path,
+        waiting: &mut Vec<usize>,
+    ) -> Result<usize, ScanError> {
         if let Some(known) = self.index.get(file) {
             return Ok(*known);
         }
@@ -497,7 +501,7 @@ impl<'a> IncludeGraph<'a> {
     }
 
     /// Paths of the files that a file includes directly, sorted.
-    fn included(&self, node: &IncludeNode) -> Vec<String> {
+    fn included_paths(&self, node: &IncludeNode) -> Vec<String> {
         let included = node.includes.iter();
         let mut paths: Vec<String> = included
             .map(|included| self.nodes[*included].path.to_string())

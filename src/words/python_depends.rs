@@ -54,7 +54,7 @@ const BACKENDS: &[(Backend, &[PythonDependency])] = &[
 ];
 
 /// The packages known for every backend (`None`), or the further ones of one backend.
-pub fn known(backend: Option<Backend>) -> &'static [PythonDependency] {
+pub fn known_packages(backend: Option<Backend>) -> &'static [PythonDependency] {
     match backend {
         None => GENERAL,
         Some(backend) => BACKENDS
@@ -64,9 +64,9 @@ pub fn known(backend: Option<Backend>) -> &'static [PythonDependency] {
     }
 }
 
-/// The other table in which `name` may be written, if there is one.
-pub fn belongs_to(name: &str) -> Option<Option<Backend>> {
+/// The table that has a package: `Some(None)` stands for the general one, `None` for no table.
+pub fn table_of_package(name: &str) -> Option<Option<Backend>> {
     let places = std::iter::once(None).chain(BACKENDS.iter().map(|(backend, _)| Some(*backend)));
-    let mut places = places.filter(|place| known(*place).iter().any(|p| p.name == name));
+    let mut places = places.filter(|place| known_packages(*place).iter().any(|p| p.name == name));
     places.next()
 }

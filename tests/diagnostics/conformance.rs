@@ -178,7 +178,11 @@ fn same(name: &str, kernel: &Kernel, client: &Value) {
                 )
             }
         };
-        let mut depends: Vec<String> = kernel.kernel_depends.on(*backend).map(words).collect();
+        let mut depends: Vec<String> = kernel
+            .kernel_depends
+            .on_backend(*backend)
+            .map(words)
+            .collect();
         depends.sort();
         depends
     };

@@ -82,20 +82,20 @@ impl<'t> CxxReader<'t> {
         let mut line_start = true;
         while let Some(first) = self.text[self.at..].chars().next() {
             if first == '#' && line_start {
-                self.directive(macros);
+                self.read_directive(macros);
                 continue;
             }
-            if let Some(end) = skipped(self.text, self.at) {
+            if let Some(end) = literal_end(self.text, self.at) {
                 let comment = self.text[self.at..].starts_with('/');
                 self.at = end;
                 if !comment {
-                    self.code();
+                    self.note_code();
                     line_start = false;
                 }
             } else if is_word_start(first) {
                 line_start = false;
-                self.code();
-                self.word(macros);
+                self.note_code();
+                self.read_word(macros);
             } else {
                 self.at += first.len_utf8();
                 match first {
@@ -108,9 +108,9 @@ impl<'t> CxxReader<'t> {
                     _ if first.is_whitespace() => {}
                     _ => {
                         line_start = false;
-                        self.code();
+                        self.note_code();
                         if first.is_ascii_digit() {
-                            self.number();
+                            self.skip_number();
                         }
                     }
                 }
@@ -118,7 +118,7 @@ impl<'t> CxxReader<'t> {
         }
     }
 
-    fn code(&mut self) {
+    fn note_code(&mut self) {
         self.seen_code = true;
         if matches!(self.guard, Guard::Unknown | Guard::Opened(_)) {
             self.guard = Guard::Absent;
@@ -126,14 +126,14 @@ impl<'t> CxxReader<'t> {
     }
 
     /// Skips the rest of a number, in which a quote starts no character: `1'000`.
-    fn number(&mut self) {
+    fn skip_number(&mut self) {
         let rest = &self.text[self.at..];
         let part = |c: char| c.is_ascii_alphanumeric() || "_.'".contains(c);
         self.at += rest.find(|c| !part(c)).unwrap_or(rest.len());
     }
 
     /// Reads an identifier, and the call that it may start.
-    fn word(&mut self, macros: &[&str]) {
+    fn read_word(&mut self, macros: &[&str]) {
         let start = self.at;
         let word = word_at(self.text, start);
         self.at += word.len();
@@ -156,7 +156,7 @@ impl<'t> CxxReader<'t> {
     }
 
     /// Reads a directive to the end of its last line; a backslash continues a line.
-    fn directive(&mut self, macros: &[&str]) {
+    fn read_directive(&mut self, macros: &[&str]) {
         let start = self.text[..self.at].rfind('\n').map_or(0, |at| at + 1);
         let mut body = String::new();
         self.at += 1;
@@ -172,7 +172,7 @@ impl<'t> CxxReader<'t> {
                 self.at += 1;
                 break;
             } else if rest.starts_with("//") || rest.starts_with("/*") {
-                self.at = skipped(self.text, self.at).unwrap_or(self.text.len());
+                self.at = literal_end(self.text, self.at).unwrap_or(self.text.len());
                 body.push(' ');
             } else {
                 self.at += next.len_utf8();
@@ -182,7 +182,7 @@ impl<'t> CxxReader<'t> {
         let body = body.trim();
         let keyword = word_at(body, 0);
         let rest = body[keyword.len()..].trim_start();
-        self.guarded(keyword, rest);
+        self.follow_guard(keyword, rest);
         match keyword {
             "if" | "ifdef" | "ifndef" => self.depth += 1,
             "endif" => self.depth = self.depth.saturating_sub(1),
@@ -213,7 +213,7 @@ impl<'t> CxxReader<'t> {
         }
     }
 
-    fn guarded(&mut self, keyword: &str, rest: &str) {
+    fn follow_guard(&mut self, keyword: &str, rest: &str) {
         let name = word_at(rest, 0);
         self.guard = match (std::mem::replace(&mut self.guard, Guard::Absent), keyword) {
             (Guard::Unknown, "ifndef") => Guard::Opened(name.to_owned()),
@@ -226,7 +226,7 @@ impl<'t> CxxReader<'t> {
 }
 
 /// The end of the comment or the literal at a place; `None` if there is none.
-fn skipped(text: &str, at: usize) -> Option<usize> {
+fn literal_end(text: &str, at: usize) -> Option<usize> {
     let rest = &text[at..];
     if rest.starts_with("//") {
         // A backslash continues the comment.
@@ -275,7 +275,7 @@ fn arguments(text: &str, at: usize) -> Option<(Vec<Range<usize>>, usize)> {
     let mut depth = 0;
     let mut found = Vec::new();
     while let Some(next) = text[at..].chars().next() {
-        if let Some(end) = skipped(text, at) {
+        if let Some(end) = literal_end(text, at) {
             at = end;
             continue;
         }

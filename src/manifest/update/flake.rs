@@ -36,7 +36,7 @@ pub fn update(name: &str, text: &str) -> Result<Option<String>, UpdateError> {
     }
     let mut edits = Vec::new();
     let nodes = parsed.tree().syntax().descendants();
-    for call in nodes.filter_map(ast::Apply::cast).filter(is_ours) {
+    for call in nodes.filter_map(ast::Apply::cast).filter(gives_outputs) {
         match call.argument().and_then(attr_set) {
             Some(set) => edit_call(&call, &set, text, &mut edits, &mut problems),
             None => continue,
@@ -63,7 +63,7 @@ pub fn update(name: &str, text: &str) -> Result<Option<String>, UpdateError> {
 }
 
 /// Whether a call is one of [`FUNCTIONS`], in any of the forms `builder.lib.f`, `lib.f` and `f`.
-fn is_ours(call: &ast::Apply) -> bool {
+fn gives_outputs(call: &ast::Apply) -> bool {
     let name = match call.lambda() {
         Some(Expr::Select(select)) => select
             .attrpath()
@@ -108,7 +108,7 @@ fn edit_call(
     if has_self && rev.is_none() {
         return;
     }
-    if !has_self && !in_scope(call) {
+    if !has_self && !binds_self(call) {
         problems.push(no_self(call));
         return;
     }
@@ -176,7 +176,7 @@ fn defines(entry: &Entry, name: &str) -> bool {
 }
 
 /// Whether a function or a `let` around the call binds `self`.
-fn in_scope(call: &ast::Apply) -> bool {
+fn binds_self(call: &ast::Apply) -> bool {
     call.syntax()
         .ancestors()
         .filter_map(Expr::cast)

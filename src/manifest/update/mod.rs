@@ -85,7 +85,7 @@ pub fn update(manifest: &Manifest, text: &str) -> Result<Option<Updated>, Update
     target::spell_as(&mut want, document.as_table());
     moves::rename(document.as_table_mut(), &want);
     sync::sync(document.as_item_mut(), &want);
-    let updated = as_in(text, document.to_string());
+    let updated = restore_layout(text, document.to_string());
 
     let again = Manifest::read(problems.name(), updated.as_bytes());
     let same = match &again.body {
@@ -106,7 +106,7 @@ pub fn update(manifest: &Manifest, text: &str) -> Result<Option<Updated>, Update
 }
 
 /// The new text with the byte order mark and the line ends of the old one.
-fn as_in(old: &str, new: String) -> String {
+fn restore_layout(old: &str, new: String) -> String {
     let newlines = old.matches('\n').count();
     let windows = newlines > 0 && old.matches("\r\n").count() == newlines;
     let mark = if old.starts_with('\u{feff}') {

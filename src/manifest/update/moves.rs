@@ -43,7 +43,7 @@ fn cuda_bounds(general: &mut Item) {
             general.insert("cuda", style.table(Table::new()));
         }
         if let Some(cuda) = general.get_mut("cuda").and_then(Item::as_table_like_mut) {
-            cuda.entry_format(&named(&key, new)).or_insert(item);
+            cuda.entry_format(&key_like(&key, new)).or_insert(item);
         }
     }
 }
@@ -69,21 +69,21 @@ fn languages(sections: &mut dyn TableLike, wanted: &Table) {
         }
         let mut copy = section.clone();
         // A key that only one half has stays in that half, with its comments.
-        keep(&mut copy, rocm);
+        keep_wanted(&mut copy, rocm);
         if let Item::Table(table) = &mut copy {
             table.decor_mut().set_prefix("\n");
             let position = last_position(table);
             table.set_position(position);
         }
         if let Some(section) = sections.get_mut(&name) {
-            keep(section, cuda);
+            keep_wanted(section, cuda);
         }
         match copy {
             // Sections with headers are ordered by their positions.
             Item::Table(_) => {
                 sections.insert(&half, copy);
             }
-            copy => insert_after(sections, Some(&name), &named(&key, &half), copy),
+            copy => insert_after(sections, Some(&name), &key_like(&key, &half), copy),
         }
     }
 }
@@ -93,7 +93,7 @@ fn table_of<'w>(wanted: &'w Table, name: &str) -> Option<&'w Table> {
 }
 
 /// Leaves only the keys that `wanted` has, and `backend`.
-fn keep(section: &mut Item, wanted: &Table) {
+fn keep_wanted(section: &mut Item, wanted: &Table) {
     let Some(section) = section.as_table_like_mut() else {
         return;
     };
@@ -114,12 +114,12 @@ fn rename_key(table: &mut dyn TableLike, old: &str, new: &str) {
     if let Some(key) = table.key(old).cloned()
         && let Some(item) = table.remove(old)
     {
-        insert_after(table, before.as_deref(), &named(&key, new), item);
+        insert_after(table, before.as_deref(), &key_like(&key, new), item);
     }
 }
 
 /// The key `name` with the layout and comments of another.
-fn named(like: &Key, name: &str) -> Key {
+fn key_like(like: &Key, name: &str) -> Key {
     Key::new(name)
         .with_leaf_decor(like.leaf_decor().clone())
         .with_dotted_decor(like.dotted_decor().clone())

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_certain_is_left() {
+    fn uncertain_uses_are_left() {
         assert!(left("import torch\nprint('torch.ops.relu.f')\nx = mine.torch.ops.relu\ntorch.ops.relu2.f()\n").is_empty());
         assert_eq!(left("import torch\nops = torch.ops.relu\nops.f()\n"), [19]);
         assert_eq!(

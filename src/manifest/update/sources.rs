@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_its_author_can_change_is_refused() {
+    fn changes_for_the_author_alone_are_refused() {
         let refused = |files: &[OldSource]| update(files).expect_err("refused").line;
         assert_eq!(
             refused(&[binding("TORCH_LIBRARY(a, m) {}\n\nTORCH_LIBRARY(b, m) {}")]),

@@ -34,12 +34,12 @@ pub fn sync(item: &mut Item, want: &Table) {
         before = Some(name.to_owned());
     }
     if let Item::Value(Value::InlineTable(table)) = item {
-        space(table);
+        space_last_value(table);
     }
 }
 
 /// Moves the blank before the closing brace behind the last value, wherever new values went.
-fn space(table: &mut InlineTable) {
+fn space_last_value(table: &mut InlineTable) {
     let last = table.len().saturating_sub(1);
     // A key that this program adds has no prefix, and is then written with a blank before it.
     let first = table.iter().next().and_then(|(name, _)| table.key(name));
@@ -71,7 +71,7 @@ fn sync_item(have: &mut Item, want: &Item) {
             if other
                 .clone()
                 .into_value()
-                .is_ok_and(|have| !same(&have, want))
+                .is_ok_and(|have| !means_same(&have, want))
             {
                 *other = Item::Value(want.clone());
             }
@@ -80,7 +80,7 @@ fn sync_item(have: &mut Item, want: &Item) {
 }
 
 fn sync_value(have: &mut Value, want: &Value) {
-    if same(have, want) {
+    if means_same(have, want) {
         return;
     }
     if let (Value::Array(have), Value::Array(want)) = (&mut *have, want)
@@ -103,7 +103,7 @@ fn sync_array(have: &mut Array, want: &Array) -> bool {
     }
     let mut wanted = want.iter().peekable();
     let mut kept = have.clone();
-    kept.retain(|value| wanted.next_if(|want| same(value, want)).is_some());
+    kept.retain(|value| wanted.next_if(|want| means_same(value, want)).is_some());
     let complete = kept.len() == want.len();
     if complete {
         *have = kept;
@@ -112,16 +112,16 @@ fn sync_array(have: &mut Array, want: &Array) -> bool {
 }
 
 /// Whether two values mean the same, however they are written.
-fn same(one: &Value, other: &Value) -> bool {
+fn means_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::String(one), Value::String(other)) => one.value() == other.value(),
         (Value::Integer(one), Value::Integer(other)) => one.value() == other.value(),
         (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(a, b)| same(a, b))
+            one.len() == other.len() && one.iter().zip(other).all(|(a, b)| means_same(a, b))
         }
         (Value::InlineTable(one), Value::InlineTable(other)) => {
             let equal =
-                |(key, value): (&str, &Value)| other.get(key).is_some_and(|o| same(value, o));
+                |(key, value): (&str, &Value)| other.get(key).is_some_and(|o| means_same(value, o));
             one.len() == other.len() && one.iter().all(equal)
         }
         _ => false,

@@ -10,7 +10,7 @@ use super::super::error::IndexError;
 use super::super::members::NamePatterns;
 use super::super::{ArchiveKind, pip};
 use super::RefreshError;
-use super::index::{IndexReader, Pages, Unanswered, each};
+use super::index::{IndexReader, Pages, Unanswered, ask_each};
 use super::lookup::{files, specifiers};
 use super::spec::{RequiredWheels, WantedArchive, WantedVersion};
 use super::wheel::{self, normalized};
@@ -78,10 +78,10 @@ pub fn wheels(
     let mut demands = start.clone();
     for _ in 0..ROUNDS {
         look_up(index, &mut pages, &demands)?;
-        let chosen = choose(&pages, &demands, required, system, python)?;
+        let chosen = choose_wheels(&pages, &demands, required, system, python)?;
         read(index, &mut metadata, &chosen)?;
         let mut next = start.clone();
-        for requirement in applying(system, python, &demands, &chosen, &metadata)? {
+        for requirement in applying_requirements(system, python, &demands, &chosen, &metadata)? {
             let name = normalized(&requirement.name);
             if projects.matches(&name) {
                 let demand = next.entry(name).or_default();
@@ -141,7 +141,7 @@ fn look_up(index: &IndexReader, pages: &mut Pages, demands: &Demands) -> Result<
 }
 
 /// The newest wheel of each project that fits all demands.
-fn choose(
+fn choose_wheels(
     pages: &Pages,
     demands: &Demands,
     required: &RequiredWheels,
@@ -189,7 +189,7 @@ fn read(
 ) -> Result<(), RefreshError> {
     let urls = chosen.values().map(|chosen| chosen.url.clone());
     let new = urls.filter(|url| !metadata.contains_key(url)).collect();
-    for (url, members) in each(&new, |url| index.read(url, &["*.dist-info/METADATA"])) {
+    for (url, members) in ask_each(&new, |url| index.read(url, &["*.dist-info/METADATA"])) {
         let file = url.rsplit('/').next().unwrap_or_default();
         let failed = |error: IndexError| RefreshError::Unanswered(vec![error.to_string()]);
         let members =
@@ -210,7 +210,7 @@ fn read(
 }
 
 /// The requirements of all wheels that apply on a system.
-fn applying(
+fn applying_requirements(
     system: &str,
     python: &str,
     demands: &Demands,

@@ -125,22 +125,22 @@ pub fn text(changes: &[PinChange]) -> String {
             (None, Some(new)) => writeln!(
                 text,
                 "  + {}, {}",
-                with(name, &new.version),
-                short(&new.sha256)
+                with_version(name, &new.version),
+                short_hash(&new.sha256)
             ),
             (Some(old), None) => writeln!(
                 text,
                 "  - {}, {}",
-                with(name, &old.version),
-                short(&old.sha256)
+                with_version(name, &old.version),
+                short_hash(&old.sha256)
             ),
             (Some(old), Some(new)) => writeln!(
                 text,
                 "  ~ {}, {}",
-                with(name, &arrow(&old.version, &new.version)),
+                with_version(name, &arrow(&old.version, &new.version)),
                 match old.sha256 == new.sha256 {
                     true => "same content".to_owned(),
-                    false => arrow(short(&old.sha256), short(&new.sha256)),
+                    false => arrow(short_hash(&old.sha256), short_hash(&new.sha256)),
                 },
             ),
             (None, None) => Ok(()),
@@ -150,7 +150,7 @@ pub fn text(changes: &[PinChange]) -> String {
 }
 
 /// A name with its version, if it has one.
-fn with(name: &str, version: &str) -> String {
+fn with_version(name: &str, version: &str) -> String {
     format!("{name} {version}").trim_end().to_owned()
 }
 
@@ -163,7 +163,7 @@ fn arrow(old: &str, new: &str) -> String {
 }
 
 /// The start of a hash, which is enough to tell two apart; the file has the whole one.
-fn short(sha256: &str) -> &str {
+fn short_hash(sha256: &str) -> &str {
     sha256.get(..12).unwrap_or(sha256)
 }
 
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_is_shown() {
+    fn removed_pins_are_shown() {
         let old = family("2.36-1", "libc6_2.36-1_amd64.deb", "aaaaaaaaaaaaaaaa");
         let empty = Family {
             archives: Vec::new(),

@@ -61,7 +61,7 @@ impl IndexReader {
 
     /// The pages of some projects.
     pub fn pages(&self, projects: &BTreeSet<String>) -> Pages {
-        each(projects, |project| match self.indexes.files(project) {
+        ask_each(projects, |project| match self.indexes.files(project) {
             Ok(Some(files)) => Ok(files),
             Ok(None) => Err(Unanswered::Missing),
             Err(error) => Err(Unanswered::Failed(error)),
@@ -70,7 +70,7 @@ impl IndexReader {
 
     /// The sizes of some files in bytes, by URL.
     pub fn sizes(&self, urls: &BTreeSet<String>) -> BTreeMap<String, Result<u64, HttpFailure>> {
-        each(urls, |url| self.size(url))
+        ask_each(urls, |url| self.size(url))
     }
 
     /// The size of one file in bytes.
@@ -152,7 +152,7 @@ fn compile(patterns: &[&str]) -> Result<NamePatterns, IndexError> {
 }
 
 /// Asks some questions, several at a time, and returns the answers.
-pub fn each<T: Send>(
+pub fn ask_each<T: Send>(
     questions: &BTreeSet<String>,
     ask: impl Fn(&str) -> T + Sync,
 ) -> BTreeMap<String, T> {

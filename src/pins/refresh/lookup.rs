@@ -113,7 +113,7 @@ impl ArchiveLookup<'_> {
                 Err(error) => problems.push(error.to_string()),
             }
         }
-        self.sized(chosen, found, problems)
+        self.add_wheels(chosen, found, problems)
     }
 
     /// The pages of projects; an error if an index did not answer.
@@ -198,7 +198,7 @@ impl ArchiveLookup<'_> {
 
     /// Adds chosen wheels to the found archives; asks for the sizes of wheels that are not pinned
     /// yet.
-    fn sized(
+    fn add_wheels(
         &self,
         chosen: Vec<((String, WantedArchive), FoundWheel<'_>)>,
         found: &mut FoundArchives,

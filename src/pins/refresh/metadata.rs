@@ -174,7 +174,7 @@ INTERFACE_COMPILE_DEFINITIONS \"other\"\n)\n";
     }
 
     #[test]
-    fn a_torch_wheel_tells_what_compiles_against_it() {
+    fn a_torch_wheel_tells_its_flags_for_extensions() {
         let torch = TorchWheel::read(&members("'13.0'")).expect("all members");
         assert_eq!(torch.cuda.as_deref(), Some("13.0"));
         assert_eq!(torch.toolkit.as_deref(), Some("13.0.3"));
@@ -212,7 +212,7 @@ INTERFACE_COMPILE_DEFINITIONS \"other\"\n)\n";
     }
 
     #[test]
-    fn what_a_wheel_lacks_is_named() {
+    fn facts_that_a_wheel_lacks_are_named() {
         let mut without = members("None");
         without.remove("torch/version.py");
         assert_eq!(

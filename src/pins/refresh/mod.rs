@@ -72,7 +72,7 @@ pub fn refresh(
 
     let mut added = BTreeSet::new();
     if let Some(version) = &request.torch {
-        let release = release(&index, &FamilySpec::parse(&old_spec)?, version)?;
+        let release = read_release(&index, &FamilySpec::parse(&old_spec)?, version)?;
         new_spec = rows::add_toolkits(&old_spec, &release)?;
         new_table = rows::add(&old_table, &release)?;
         let computes = release.toolkits();
@@ -84,7 +84,7 @@ pub fn refresh(
     let spec = FamilySpec::parse(&new_spec)?;
     let table: Table =
         toml::from_str(&new_table).map_err(|error| RefreshError::spec(rows::PATH, error))?;
-    let mut targets = targets(repository, &spec, &table, request, &added)?;
+    let mut targets = find_targets(repository, &spec, &table, request, &added)?;
     for target in &mut targets {
         if let Some(required) = target.recipe.required.take() {
             anstream::eprintln!("reading what {} requires", required.by);
@@ -115,7 +115,7 @@ pub fn refresh(
     let lookup = ArchiveLookup {
         index: &index,
         spec: &spec,
-        known: known(&locks),
+        known: known_archives(&locks),
     };
     let found = lookup.archives(&targets)?;
     let trees = trees::trees(&nix, &index, &targets, &found)?;
@@ -146,7 +146,7 @@ pub fn refresh(
 }
 
 /// Every archive that is pinned, by name and hash.
-fn known(families: &[Family]) -> BTreeMap<(String, String), Archive> {
+fn known_archives(families: &[Family]) -> BTreeMap<(String, String), Archive> {
     let archives = families.iter().flat_map(Family::every_archive);
     archives
         .map(|archive| {
@@ -159,7 +159,7 @@ fn known(families: &[Family]) -> BTreeMap<(String, String), Archive> {
 }
 
 /// The facts that the wheels of a torch release state.
-fn release(
+fn read_release(
     index: &IndexReader,
     spec: &FamilySpec,
     version: &str,
@@ -190,7 +190,7 @@ fn release(
         let mut torch =
             torch.map_err(|error| fail(&format_args!("{}: {error}", wheel.listed.file)))?;
         if let (Some(cuda), None, Some(runtime)) = (&torch.cuda, &torch.toolkit, &torch.cudart) {
-            torch.toolkit = toolkit::with_runtime(index, cuda, runtime)?;
+            torch.toolkit = toolkit::find_with_runtime(index, cuda, runtime)?;
         }
         wheels.push((system.clone(), torch));
     }
@@ -202,7 +202,7 @@ fn release(
 
 /// The families to look up: the requested ones, else all that families.toml names or that rows
 /// need.
-fn targets(
+fn find_targets(
     repository: &Repository,
     spec: &FamilySpec,
     table: &Table,

@@ -399,7 +399,7 @@ GLIBC = "2.28"
     }
 
     #[test]
-    fn what_is_there_stays() {
+    fn present_rows_and_facts_stay() {
         let once = add(TABLE, &release("2.12.0")).expect("the table");
         assert_eq!(add(&once, &release("2.12.0")).expect("the table"), once);
     }
@@ -421,7 +421,7 @@ GLIBC = "2.28"
     }
 
     #[test]
-    fn what_says_otherwise_is_refused() {
+    fn rows_that_contradict_the_wheels_are_refused() {
         let why = |text: &str, version| match add(text, &release(version)) {
             Err(RefreshError::Torch { why, .. }) => why,
             other => panic!("{other:?}"),

@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn a_toolkit_takes_what_the_newest_entry_says() {
+    fn a_toolkit_takes_the_archives_of_the_newest_entry() {
         let recipe = spec()
             .recipe("aarch64-linux", "cuda-13.2")
             .expect("a recipe");

@@ -16,7 +16,7 @@ use super::{RefreshError, lookup, metadata, wheel};
 ///
 /// # Errors
 /// `RefreshError::Unanswered` with the pages that could not be read.
-pub fn with_runtime(
+pub fn find_with_runtime(
     index: &IndexReader,
     cuda: &str,
     runtime: &(String, String),

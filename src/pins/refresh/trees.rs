@@ -10,7 +10,7 @@ use super::super::fetch::{empty, remove_parts};
 use super::super::run::FetchRun;
 use super::super::{ArchiveKind, PinError, Tree, TreeSource, tree};
 use super::RefreshError;
-use super::index::{IndexReader, each};
+use super::index::{IndexReader, ask_each};
 use super::lookup::{FamilyTarget, FoundArchives, files};
 use super::spec::TreeRecipe;
 use crate::nix::Nix;
@@ -44,7 +44,7 @@ pub fn trees(
             same.find(|old| old.download.is_some()).cloned()
         };
         let of_target = target.recipe.trees.iter().map(|recipe| {
-            let tree = unread(&target.system, recipe, found);
+            let tree = unbuilt_tree(&target.system, recipe, found);
             pinned(&tree).unwrap_or_else(|| {
                 missing.insert(key(target, &tree), tree.clone());
                 tree
@@ -53,7 +53,7 @@ pub fn trees(
         trees.push(of_target.collect());
     }
     let mut read = build(nix, &missing)?;
-    let downloads = each(&missing.keys().cloned().collect(), |key| {
+    let downloads = ask_each(&missing.keys().cloned().collect(), |key| {
         download(index, &missing[key])
     });
     for (target, trees) in targets.iter().zip(&mut trees) {
@@ -90,20 +90,25 @@ pub fn build(
     }
     let run = FetchRun::open(&ProgressBar::hidden(), &[])?;
     let numbers: BTreeMap<&String, usize> = trees.keys().zip(0..).collect();
-    Ok(each(&trees.keys().cloned().collect(), |key| {
+    Ok(ask_each(&trees.keys().cloned().collect(), |key| {
         anstream::eprintln!("reading {key}");
         let dir = run.staging.join(numbers[&key.to_owned()].to_string());
-        let built = one(nix, &run, &trees[key], &dir);
+        let built = build_one(nix, &run, &trees[key], &dir);
         empty(&dir).and(built)
     }))
 }
 
-fn one(nix: &Nix, run: &FetchRun, tree: &Tree, dir: &Utf8Path) -> Result<BuiltTree, PinError> {
+fn build_one(
+    nix: &Nix,
+    run: &FetchRun,
+    tree: &Tree,
+    dir: &Utf8Path,
+) -> Result<BuiltTree, PinError> {
     empty(dir)?;
     tree::build(&tree.sources, tree::MemberAccess::Parts, &run.sources, dir)?;
     for source in &tree.sources {
         run.sources
-            .alone(&source.archive, || remove_parts(&source.archive))?;
+            .with_archive_lock(&source.archive, || remove_parts(&source.archive))?;
     }
     let mut size = 0;
     for entry in walkdir::WalkDir::new(dir) {
@@ -141,7 +146,7 @@ fn download(index: &IndexReader, tree: &Tree) -> Result<u64, IndexError> {
 }
 
 /// A tree with its name and its sources, without hash and sizes.
-fn unread(system: &str, recipe: &TreeRecipe, found: &FoundArchives) -> Tree {
+fn unbuilt_tree(system: &str, recipe: &TreeRecipe, found: &FoundArchives) -> Tree {
     let sources = recipe.sources.iter().filter_map(|(want, take)| {
         Some(TreeSource {
             archive: found.get(&(system.to_owned(), want.clone()))?.clone(),
