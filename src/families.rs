@@ -91,13 +91,13 @@ pub struct Tree {
 #[serde(deny_unknown_fields)]
 pub struct TreeSource {
     pub archive: Archive,
-    pub take: Vec<Take>,
+    pub take: Vec<TakenMembers>,
 }
 
 /// Members of an archive by name pattern (`*` is any run of characters but `/`, `**` any folders).
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
-pub struct Take {
+pub struct TakenMembers {
     pub glob: String,
     /// The path in the tree of the one member that matches; `None` if members keep their paths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -235,14 +235,14 @@ fn parse(path: &str, content: &[u8]) -> Result<Family, FamilyError> {
 
 /// A family without pins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unpinned {
+pub struct UnpinnedFamily {
     pub family: String,
     pub why: String,
 }
 
 /// The first of some families of a system that has a file without pins; `None` if there is no such
 /// family.
-pub fn unpinned(system: &str, families: &[String]) -> Option<Unpinned> {
+pub fn unpinned(system: &str, families: &[String]) -> Option<UnpinnedFamily> {
     families.iter().find_map(|name| {
         let text = library::text(&path(system, name))?;
         // Most files are long and have all their pins.
@@ -250,7 +250,7 @@ pub fn unpinned(system: &str, families: &[String]) -> Option<Unpinned> {
             return None;
         }
         let family: Family = serde_json::from_str(&text).ok()?;
-        Some(Unpinned {
+        Some(UnpinnedFamily {
             why: family.unpinned?,
             family: family.family,
         })

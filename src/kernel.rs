@@ -28,7 +28,7 @@ pub use self::binding::{Framework, Torch, TorchNoarch, TvmFfi};
 pub use self::capability::Capability;
 pub use self::dependencies::HeaderArchive;
 pub use self::git_url::GitUrl;
-pub use self::load::{LoadError, Loaded, read_file};
+pub use self::load::{LoadError, LoadedKernel, read_file};
 pub use self::name::KernelName;
 pub use self::source::Language;
 pub use self::toolkits::{CudaToolkit, CudaToolkits, knows};
@@ -318,7 +318,7 @@ impl Kernel {
     }
 
     /// Reads and checks the kernel at `path`, a directory or its build.toml.
-    pub fn load(path: &Utf8Path, toolkits: &CudaToolkits) -> Result<Loaded, LoadError> {
+    pub fn load(path: &Utf8Path, toolkits: &CudaToolkits) -> Result<LoadedKernel, LoadError> {
         load::load(path, toolkits)
     }
 

@@ -43,7 +43,7 @@ pub struct Place {
 
 /// A second spot that explains the first, for example the earlier of two duplicates.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Related {
+pub struct RelatedSpot {
     /// Byte range in the same source text.
     pub span: Range<usize>,
     /// The text to show at that spot.
@@ -75,7 +75,7 @@ pub struct Problem {
     /// Short text under the caret.
     pub label: String,
     /// Other spots worth showing.
-    pub related: Vec<Related>,
+    pub related: Vec<RelatedSpot>,
     /// The cure.
     pub help: String,
 }
@@ -128,7 +128,7 @@ impl Problem {
     /// Adds a second spot.
     #[must_use]
     pub fn related(mut self, place: &Place, label: impl Into<String>) -> Self {
-        self.related.push(Related {
+        self.related.push(RelatedSpot {
             span: place.span.clone(),
             label: label.into(),
         });

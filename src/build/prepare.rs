@@ -8,7 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::error::{EngineError, failed_to};
 use crate::emit::{self, Written};
-use crate::kernel::{Backend, Kernel, Loaded};
+use crate::kernel::{Backend, Kernel, LoadedKernel};
 use crate::machine::ThisMachine;
 use crate::manifest::Edition;
 use crate::matrix::{Matrix, Variant, matrix, select, table};
@@ -59,7 +59,7 @@ pub fn prepare(path: &Utf8Path) -> Result<Prepared, EngineError> {
 
 /// Prints one line about the warnings that `check-config` shows in full: the edition that the file
 /// was read as, and the number of warnings.
-pub fn mention_warnings(path: &Utf8Path, loaded: &Loaded) {
+pub fn mention_warnings(path: &Utf8Path, loaded: &LoadedKernel) {
     let warnings = &loaded.warnings;
     if warnings.is_empty() {
         return;

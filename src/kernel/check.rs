@@ -7,7 +7,7 @@ use std::fmt;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::framework::without_places;
-use super::paths::Expect;
+use super::paths::ExpectedPath;
 use super::{Bounds, CudaToolkits};
 use crate::manifest::{List, Spanned};
 use crate::problem::{Problem, Problems, code};
@@ -60,7 +60,7 @@ impl<'a> Check<'a> {
 
     /// Include directories.
     pub fn include(&mut self, list: Option<&List<String>>) -> Vec<Utf8PathBuf> {
-        let include = self.paths(list, Expect::Directory);
+        let include = self.paths(list, ExpectedPath::Directory);
         let mut seen = BTreeSet::new();
         for directory in &include {
             self.warn_if_repeated(seen.insert(&directory.value), directory);

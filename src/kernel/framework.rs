@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use camino::Utf8PathBuf;
 
 use super::check::Check;
-use super::paths::Expect;
+use super::paths::ExpectedPath;
 use super::source::Language;
 use super::{Backend, Framework, Torch, TorchNoarch, TvmFfi};
 use crate::manifest::framework::{self, StableAbi};
@@ -157,7 +157,7 @@ impl Check<'_> {
         file: &BuildToml,
         backends: &BTreeSet<Backend>,
     ) -> Vec<Utf8PathBuf> {
-        let src = self.paths(written, Expect::File);
+        let src = self.paths(written, ExpectedPath::File);
         let src = self.sources_once(src);
         self.sources_compile(&src, backends);
         let compiled = src

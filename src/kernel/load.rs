@@ -11,7 +11,7 @@ use crate::problem::Problems;
 
 /// A kernel that may be built, with its warnings.
 #[derive(Debug, Clone)]
-pub struct Loaded {
+pub struct LoadedKernel {
     /// The kernel.
     pub kernel: Kernel,
     /// The edition of its build.toml.
@@ -64,12 +64,12 @@ pub fn read_file(file: &Utf8Path) -> Result<Vec<u8>, LoadError> {
     })
 }
 
-pub(super) fn load(path: &Utf8Path, toolkits: &CudaToolkits) -> Result<Loaded, LoadError> {
+pub(super) fn load(path: &Utf8Path, toolkits: &CudaToolkits) -> Result<LoadedKernel, LoadError> {
     let (root, file) = locate(path);
     let bytes = read_file(&file)?;
     let manifest = Manifest::read(file.as_str(), &bytes);
     match Kernel::check(&manifest, &root, toolkits) {
-        (Some(kernel), warnings) => Ok(Loaded {
+        (Some(kernel), warnings) => Ok(LoadedKernel {
             kernel,
             // A file without a known edition gives no kernel.
             edition: manifest

@@ -13,7 +13,7 @@ use crate::problem::{Place, Problem, code, suggest};
 
 /// The kind of thing that a path must name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Expect {
+pub(super) enum ExpectedPath {
     File,
     Directory,
 }
@@ -23,7 +23,7 @@ impl Check<'_> {
     pub fn paths(
         &mut self,
         list: Option<&List<String>>,
-        expect: Expect,
+        expect: ExpectedPath,
     ) -> Vec<Spanned<Utf8PathBuf>> {
         let list: &[_] = list.map_or(&[], |list| &list.value);
         let listed: BTreeSet<Utf8PathBuf> = list
@@ -38,7 +38,7 @@ impl Check<'_> {
     fn path(
         &mut self,
         written: &Spanned<String>,
-        expect: Expect,
+        expect: ExpectedPath,
         listed: &BTreeSet<Utf8PathBuf>,
     ) -> Option<Spanned<Utf8PathBuf>> {
         let place = &written.place;
@@ -64,7 +64,7 @@ impl Check<'_> {
         &mut self,
         path: &Utf8Path,
         place: &Place,
-        expect: Expect,
+        expect: ExpectedPath,
         listed: &BTreeSet<Utf8PathBuf>,
     ) -> Result<(), Box<Problem>> {
         let full = self.root.join(path);
@@ -104,13 +104,13 @@ impl Check<'_> {
             ));
         }
         let (code, what, cure) = match (expect, metadata.is_dir()) {
-            (Expect::File, false) | (Expect::Directory, true) => return Ok(()),
-            (Expect::File, true) => (
+            (ExpectedPath::File, false) | (ExpectedPath::Directory, true) => return Ok(()),
+            (ExpectedPath::File, true) => (
                 code::PATH_IS_DIRECTORY,
                 "a directory",
                 "list the files one by one",
             ),
-            (Expect::Directory, false) => (
+            (ExpectedPath::Directory, false) => (
                 code::PATH_IS_FILE,
                 "a file",
                 "give the directory that holds the headers",
@@ -163,35 +163,35 @@ impl Check<'_> {
 
 /// A fault of a path that shows without reading the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault {
+enum PathFault {
     Empty,
     Control,
     Absolute,
     Escapes,
 }
 
-impl Fault {
+impl PathFault {
     fn problem(self, path: &str, place: &Place) -> Problem {
         let (code, message, label, help) = match self {
-            Fault::Empty => (
+            PathFault::Empty => (
                 code::PATH_EMPTY,
                 "a path is empty".to_owned(),
                 "empty",
                 "remove it, or write the path",
             ),
-            Fault::Control => (
+            PathFault::Control => (
                 code::PATH_CONTROL,
                 format!("{path:?} contains a control character"),
                 "not usable as a file name",
                 "rename the file",
             ),
-            Fault::Absolute => (
+            PathFault::Absolute => (
                 code::PATH_ABSOLUTE,
                 format!("`{path}` is an absolute path"),
                 "exists on one machine only",
                 "give the path relative to the directory of build.toml",
             ),
-            Fault::Escapes => (
+            PathFault::Escapes => (
                 code::PATH_ESCAPES,
                 format!("`{path}` leads out of the kernel"),
                 "leads out of the kernel",
@@ -208,23 +208,23 @@ pub(super) fn relative_path(text: &str) -> Option<Utf8PathBuf> {
 }
 
 /// A relative path without `.` and `..`; the kernel's directory itself is `.`.
-fn normalise_path(text: &str) -> Result<Utf8PathBuf, Fault> {
+fn normalise_path(text: &str) -> Result<Utf8PathBuf, PathFault> {
     if text.is_empty() {
-        return Err(Fault::Empty);
+        return Err(PathFault::Empty);
     }
     if text.chars().any(char::is_control) {
-        return Err(Fault::Control);
+        return Err(PathFault::Control);
     }
     let mut path = Utf8PathBuf::new();
     if is_windows_drive(text) {
-        return Err(Fault::Absolute);
+        return Err(PathFault::Absolute);
     }
     for component in Utf8Path::new(text).components() {
         match component {
-            Utf8Component::Prefix(_) | Utf8Component::RootDir => return Err(Fault::Absolute),
+            Utf8Component::Prefix(_) | Utf8Component::RootDir => return Err(PathFault::Absolute),
             Utf8Component::CurDir => {}
             Utf8Component::ParentDir if path.pop() => {}
-            Utf8Component::ParentDir => return Err(Fault::Escapes),
+            Utf8Component::ParentDir => return Err(PathFault::Escapes),
             Utf8Component::Normal(name) => path.push(name),
         }
     }
@@ -262,13 +262,13 @@ mod tests {
             assert_eq!(normal(text).as_deref(), Ok(path), "{text}");
         }
         for (text, fault) in [
-            ("", Fault::Empty),
-            ("a\nb", Fault::Control),
-            ("a\u{7f}", Fault::Control),
-            ("/etc/passwd", Fault::Absolute),
-            ("C:\\kernel.cu", Fault::Absolute),
-            ("..", Fault::Escapes),
-            ("a/../../b", Fault::Escapes),
+            ("", PathFault::Empty),
+            ("a\nb", PathFault::Control),
+            ("a\u{7f}", PathFault::Control),
+            ("/etc/passwd", PathFault::Absolute),
+            ("C:\\kernel.cu", PathFault::Absolute),
+            ("..", PathFault::Escapes),
+            ("a/../../b", PathFault::Escapes),
         ] {
             assert_eq!(normal(text), Err(fault), "{text}");
         }

@@ -6,7 +6,7 @@ use camino::Utf8PathBuf;
 
 use super::check::Check;
 use super::framework::without_places;
-use super::paths::Expect;
+use super::paths::ExpectedPath;
 use super::shared::{self, ListedSection};
 use super::source::{Language, is_header};
 use super::{Backend, Section};
@@ -19,7 +19,7 @@ pub(super) fn check(check: &mut Check<'_>, file: &BuildToml) -> Vec<Section> {
     let mut sections = Vec::new();
     for written in &file.kernel {
         check.section_name(&written.name);
-        let src = check.paths(written.src.as_ref(), Expect::File);
+        let src = check.paths(written.src.as_ref(), ExpectedPath::File);
         let include = check.include(written.include.as_ref());
         let cxx_flags = check.flags(written.cxx_flags.as_ref());
         let src = check.sources_once(src);

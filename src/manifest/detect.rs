@@ -53,7 +53,7 @@ impl fmt::Display for Edition {
 
 /// The edition of a file, and the reason for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Detected {
+pub struct DetectedEdition {
     /// The edition.
     pub edition: Edition,
     /// The reason, in words that complete "read as …, because …".
@@ -62,7 +62,7 @@ pub struct Detected {
     pub place: Place,
 }
 
-impl Detected {
+impl DetectedEdition {
     fn new(edition: Edition, because: impl Into<String>, place: &Place) -> Self {
         Self {
             edition,
@@ -129,25 +129,25 @@ pub(super) fn detect(
     root: &TomlTable<'_, '_>,
     general: &Place,
     reader: &Reader,
-) -> Option<Detected> {
+) -> Option<DetectedEdition> {
     let file = File { root };
     if let Some(value) = file.value("general", "edition") {
         let edition = u64::from_value(&value, reader)?;
         if edition == v5::EDITION {
-            return Some(Detected::by_key(Edition::V5, &value));
+            return Some(DetectedEdition::by_key(Edition::V5, &value));
         }
         reader.report(unknown_edition(edition, &value.place));
         return None;
     }
     // The number is on a line that could not be parsed.
     if reader.is_on_broken_line("edition") {
-        return Some(Detected::new(Edition::V5, "it says so", general));
+        return Some(DetectedEdition::new(Edition::V5, "it says so", general));
     }
     let stable_abi = file.value("torch", "stable-abi");
     let stable_abi = stable_abi.filter(Value::is_table);
     if let Some(value) = file.first(OF_V5).or(stable_abi) {
         reader.report(no_edition(&value.place));
-        return Some(Detected::by_key(Edition::V5, &value));
+        return Some(DetectedEdition::by_key(Edition::V5, &value));
     }
     Some(file.without_number(general))
 }
@@ -172,19 +172,19 @@ impl<'t> File<'_, 't, '_> {
         keys.iter().find_map(|(path, key)| self.value(path, key))
     }
 
-    fn without_number(&self, general: &Place) -> Detected {
+    fn without_number(&self, general: &Place) -> DetectedEdition {
         let sections = self.sections();
         let in_sections = |key| sections.iter().find_map(|section| section.peek(key));
         let of_v1 = self.value("torch", "universal");
         if let Some(value) = of_v1.or_else(|| in_sections("language")) {
-            return Detected::by_key(Edition::V1, &value);
+            return DetectedEdition::by_key(Edition::V1, &value);
         }
         let backends = self.value("general", "backends");
         if let (None, Some(value)) = (&backends, self.first(OF_V2)) {
-            return Detected::by_key(Edition::V2, &value);
+            return DetectedEdition::by_key(Edition::V2, &value);
         }
         if let Some(value) = self.first(OF_V4) {
-            return Detected::by_key(Edition::V4, &value);
+            return DetectedEdition::by_key(Edition::V4, &value);
         }
         let version = self.value("general", "version");
         let license = self.value("general", "license");
@@ -192,19 +192,19 @@ impl<'t> File<'_, 't, '_> {
             // v3 let these keys be left out, and the framework section too.
             let framework = self.first(&[("", "torch"), ("", "tvm-ffi")]);
             return match (version, license, framework) {
-                (Some(_), Some(license), Some(_)) => Detected::new(
+                (Some(_), Some(license), Some(_)) => DetectedEdition::new(
                     Edition::V4,
                     "it has `general.backends`, a version and a license, but no `edition`",
                     &license.place,
                 ),
-                _ => Detected::by_key(Edition::V3, &backends),
+                _ => DetectedEdition::by_key(Edition::V3, &backends),
             };
         }
         if let Some(value) = version.or(license) {
-            return Detected::by_key(Edition::V4, &value);
+            return DetectedEdition::by_key(Edition::V4, &value);
         }
         if let Some(value) = self.first(OF_V3) {
-            return Detected::by_key(Edition::V3, &value);
+            return DetectedEdition::by_key(Edition::V3, &value);
         }
         match in_sections("backend") {
             Some(value) => {
@@ -212,14 +212,14 @@ impl<'t> File<'_, 't, '_> {
                     "`{}` is there and `general.backends` is not",
                     value.place.key
                 );
-                Detected::new(Edition::V2, because, &value.place)
+                DetectedEdition::new(Edition::V2, because, &value.place)
             }
-            None if sections.is_empty() || self.first(SINCE_V2).is_some() => Detected::new(
+            None if sections.is_empty() || self.first(SINCE_V2).is_some() => DetectedEdition::new(
                 Edition::V2,
                 "it has no key of an earlier or later format",
                 general,
             ),
-            None => Detected::new(
+            None => DetectedEdition::new(
                 Edition::V1,
                 "no kernel section says its `backend`",
                 &sections[0].place,

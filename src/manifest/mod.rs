@@ -28,7 +28,7 @@ use sha2::{Digest, Sha256};
 use toml::de::DeTable;
 
 pub use self::dependency::{Dependency, WrittenHeaderArchive};
-pub use self::detect::{Detected, Edition};
+pub use self::detect::{DetectedEdition, Edition};
 pub use self::value::{List, Spanned};
 
 use self::detect::detect;
@@ -49,7 +49,7 @@ pub struct Manifest {
     /// that cannot be read; [`Manifest::problems`] then says why.
     pub body: Option<Body>,
     /// The edition that the file was read as, with the reason; `None` if it is not known.
-    pub edition: Option<Detected>,
+    pub edition: Option<DetectedEdition>,
     /// Problems of the form of the file.
     pub problems: Problems,
     /// SHA-256 of the exact bytes of the file, in lower-case hexadecimal.
@@ -125,7 +125,11 @@ pub fn locate(path: &Utf8Path) -> (Utf8PathBuf, Utf8PathBuf) {
     (root, path.to_owned())
 }
 
-fn parse(text: &str, problems: &mut Problems, edition: &mut Option<Detected>) -> Option<Body> {
+fn parse(
+    text: &str,
+    problems: &mut Problems,
+    edition: &mut Option<DetectedEdition>,
+) -> Option<Body> {
     let parsed = syntax::parse(text, problems)?;
     let reader = Reader::new(parsed.broken_lines);
     let (table, errors) = DeTable::parse_recoverable(&parsed.text);
@@ -143,7 +147,7 @@ fn parse(text: &str, problems: &mut Problems, edition: &mut Option<Detected>) ->
 fn read_body<'t>(
     toml: &'t DeTable<'t>,
     reader: &Reader,
-    edition: &mut Option<Detected>,
+    edition: &mut Option<DetectedEdition>,
 ) -> Option<Body> {
     let root = TomlTable::new(toml, Place::default(), reader);
     let Some(general) = root.peek("general") else {

@@ -24,7 +24,7 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<ParsedText> {
     const ROUNDS: usize = 8;
     let mut bytes = text.as_bytes().to_vec();
     let mut broken_lines = Vec::new();
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<FoundError> = Vec::new();
     let mut lines = BTreeSet::new();
     let mut clean = None;
     for round in 0..ROUNDS {
@@ -48,7 +48,7 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<ParsedText> {
             // One mistake can upset the parser several times on a line; only the first error
             // counts.
             if lines.insert(line.start) {
-                found.push(Found {
+                found.push(FoundError {
                     line: line.start,
                     round,
                     problem: syntax_error(text, span, error.message()),
@@ -63,7 +63,7 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<ParsedText> {
         .iter()
         .any(|line| line.trim_start().starts_with('['));
     let trusted = clean.filter(|_| !header_lost);
-    for Found { round, problem, .. } in found {
+    for FoundError { round, problem, .. } in found {
         // If blanking did not lead to valid text, the later rounds found only consequences.
         if trusted.is_some() || round == 0 {
             problems.push(problem);
@@ -77,7 +77,7 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<ParsedText> {
 }
 
 /// A syntax error, the start of its line and the round that found it.
-struct Found {
+struct FoundError {
     line: usize,
     round: usize,
     problem: Problem,

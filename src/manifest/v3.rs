@@ -7,7 +7,7 @@ use super::reader::Reader;
 use super::section::{WrittenSection, read_sections};
 use super::table::TomlTable;
 use super::upgrade::Upgrade;
-use super::v5::{self, BackendOptions, Holds, WrittenHub};
+use super::v5::{self, BackendOptions, OptionKeys, WrittenHub};
 use super::value::{List, Spanned};
 use crate::problem::Place;
 use crate::words::Backend;
@@ -62,7 +62,7 @@ impl BuildTomlV3 {
             upstream: table.optional("upstream"),
             backends: table.required("backends", "add `backends = [\"cuda\"]`"),
             python_depends: table.optional("python-depends"),
-            cuda: table.options("cuda", &[Holds::Versions]),
+            cuda: table.options("cuda", &[OptionKeys::Versions]),
             neuron: table.options("neuron", &[]),
             xpu: table.options("xpu", &[]),
             hub: table.optional("hub").map(|h| h.value).unwrap_or_default(),

@@ -6,7 +6,7 @@ use super::framework::{WrittenTorch, WrittenTorchNoarch, WrittenTvmFfi, report_u
 use super::reader::Reader;
 use super::section::{WrittenSection, read_sections};
 use super::table::TomlTable;
-use super::v5::{self, BackendOptions, Holds, WrittenHub};
+use super::v5::{self, BackendOptions, OptionKeys, WrittenHub};
 use super::value::{List, Spanned};
 use crate::words::Backend;
 
@@ -62,7 +62,7 @@ impl BuildTomlV4 {
             source: table.optional("source"),
             backends: table.required("backends", "add `backends = [\"cuda\"]`"),
             python_depends: table.optional("python-depends"),
-            cuda: table.options("cuda", &[Holds::Versions]),
+            cuda: table.options("cuda", &[OptionKeys::Versions]),
             neuron: table.options("neuron", &[]),
             xpu: table.options("xpu", &[]),
             hub: table.optional("hub").map(|h| h.value).unwrap_or_default(),

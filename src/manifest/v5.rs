@@ -157,10 +157,10 @@ impl FromValue for General {
             backends: table.required("backends", "add `backends = [\"cuda\"]`"),
             kernel_depends: table.optional("kernel-depends"),
             python_depends: table.optional("python-depends"),
-            cuda: table.options("cuda", &[Holds::Versions, Holds::Kernels]),
-            neuron: table.options("neuron", &[Holds::Kernels]),
+            cuda: table.options("cuda", &[OptionKeys::Versions, OptionKeys::Kernels]),
+            neuron: table.options("neuron", &[OptionKeys::Kernels]),
             tpu: table.options("tpu", &[]),
-            xpu: table.options("xpu", &[Holds::Kernels]),
+            xpu: table.options("xpu", &[OptionKeys::Kernels]),
             hub: table.optional("hub").map(|h| h.value).unwrap_or_default(),
         };
         table.finish();
@@ -182,7 +182,7 @@ impl General {
 
 /// Keys of a table such as `[general.cuda]` besides the Python packages.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Holds {
+pub(super) enum OptionKeys {
     /// `minver` and `maxver`.
     Versions,
     /// `kernel-depends`.
@@ -191,14 +191,14 @@ pub(super) enum Holds {
 
 impl TomlTable<'_, '_> {
     /// The table `key` of `[general]`; empty if it is not there.
-    pub(super) fn options(&mut self, key: &'static str, holds: &[Holds]) -> BackendOptions {
+    pub(super) fn options(&mut self, key: &'static str, holds: &[OptionKeys]) -> BackendOptions {
         let read = self.table(key, |table| {
             let mut options = BackendOptions::default();
-            if holds.contains(&Holds::Versions) {
+            if holds.contains(&OptionKeys::Versions) {
                 options.minver = table.optional("minver");
                 options.maxver = table.optional("maxver");
             }
-            if holds.contains(&Holds::Kernels) {
+            if holds.contains(&OptionKeys::Kernels) {
                 options.kernel_depends = table.optional("kernel-depends");
             }
             options.python_depends = table.optional("python-depends");

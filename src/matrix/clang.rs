@@ -5,7 +5,7 @@ use super::nvcc::{self, ForClang, NvccArgument};
 
 /// The result of translating a list of flags.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Translated {
+pub struct TranslatedFlags {
     pub flags: Vec<String>,
     /// Flags that only make code faster and that clang has no counterpart of.
     pub left_out: Vec<String>,
@@ -14,8 +14,8 @@ pub struct Translated {
 }
 
 /// Translates flags, in their order.
-pub fn translate(flags: &[String]) -> Translated {
-    let mut translated = Translated::default();
+pub fn translate(flags: &[String]) -> TranslatedFlags {
+    let mut translated = TranslatedFlags::default();
     for argument in nvcc::arguments(flags) {
         match argument {
             NvccArgument::Known {
@@ -38,7 +38,7 @@ pub fn translate(flags: &[String]) -> Translated {
     translated
 }
 
-impl Translated {
+impl TranslatedFlags {
     /// Adds clang's counterpart of a flag.
     fn apply(&mut self, meaning: ForClang, written: &str, value: &str) {
         let mut add = |flags: &[&str]| {
@@ -123,9 +123,9 @@ pub fn architecture(sm: &str) -> (Vec<String>, Vec<String>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Translated, translate};
+    use super::{TranslatedFlags, translate};
 
-    fn translated(flags: &str) -> Translated {
+    fn translated(flags: &str) -> TranslatedFlags {
         translate(&flags.split(' ').map(str::to_owned).collect::<Vec<_>>())
     }
 

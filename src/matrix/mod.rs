@@ -3,6 +3,7 @@
 
 pub mod clang;
 mod cxx_abi;
+mod exclusion;
 pub mod header_library;
 mod name;
 pub mod nvcc;
@@ -12,7 +13,6 @@ pub mod select;
 pub mod table;
 mod toolchain;
 mod variant;
-mod why;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +20,7 @@ use crate::kernel::{Backend, Framework, Kernel};
 use crate::version::Version;
 
 pub use self::cxx_abi::CxxAbi;
+pub use self::exclusion::{Excluded, Exclusion};
 pub use self::header_library::{HeaderLibrary, header_libraries, other_releases};
 use self::header_library::{header_archives, header_families};
 use self::rules::exclusion;
@@ -27,7 +28,6 @@ pub use self::select::{UnknownVariant, select};
 pub use self::table::{FrameworkRelease, Profile, Row, Table, table};
 pub use self::toolchain::{FrameworkToolchain, Toolchain};
 pub use self::variant::{Compilation, Rank, Variant, VariantKind, better_backends};
-pub use self::why::{Excluded, Why};
 
 /// Variants of a kernel in the order of the table, Python alone first, and the excluded variants.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ impl Matrix {
         let (unasked, limited): (Vec<_>, Vec<_>) = self
             .excluded
             .iter()
-            .partition(|excluded| matches!(excluded.why, Why::Backend(_)));
+            .partition(|excluded| matches!(excluded.why, Exclusion::Backend(_)));
         let words = |excluded: &&Excluded| excluded.why.to_string();
         reasons.extend(limited.iter().map(words));
         if reasons.is_empty() {
@@ -113,7 +113,7 @@ pub fn matrix(kernel: &Kernel, table: &Table) -> Matrix {
         let noarch = kernel.backends.contains(&row.backend) && !compiled.contains(&row.backend);
         has_framework(kernel, row) && !noarch
     });
-    let decided: Vec<(String, &Row, Result<_, Why>)> = candidates
+    let decided: Vec<(String, &Row, Result<_, Exclusion>)> = candidates
         .map(|row| {
             let stable_abi = stable_abi(kernel, row);
             let result = match exclusion(kernel, table, row, stable_abi) {

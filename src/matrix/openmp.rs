@@ -7,7 +7,7 @@
 //! macOS, torch brings libomp, which Xcode's clang makes code for.
 //! NB: clang's `-fopenmp=libgomp` makes no code for libgomp. It ignores pragmas without a warning.
 
-use super::{Row, Why};
+use super::{Exclusion, Row};
 use crate::kernel::{Backend, Kernel, Section, SectionBackend};
 
 /// Flags for code that calls a runtime; code of `-fopenmp-simd` does not.
@@ -35,7 +35,7 @@ pub fn apple_flags(flag: &str) -> Vec<String> {
 
 /// The reason why a row cannot build a kernel that asks for OpenMP; `None` if the row can, or if
 /// the kernel does not ask.
-pub(super) fn exclusion(kernel: &Kernel, row: &Row) -> Option<Why> {
+pub(super) fn exclusion(kernel: &Kernel, row: &Row) -> Option<Exclusion> {
     let toolkit = row
         .compute
         .iter()
@@ -56,7 +56,7 @@ pub(super) fn exclusion(kernel: &Kernel, row: &Row) -> Option<Why> {
         Backend::Xpu => (cxx.or(device)?, ICPX.to_owned()),
         _ => return None,
     };
-    Some(Why::OpenMp { key, reason })
+    Some(Exclusion::OpenMp { key, reason })
 }
 
 /// The first keys of build.toml that ask for OpenMP in the builds of a row: for C++, and for device

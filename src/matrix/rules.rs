@@ -1,8 +1,8 @@
-//! The rules that exclude a row of the table for a kernel: each gives its `Why`, or `None`.
+//! The rules that exclude a row of the table for a kernel: each gives its `Exclusion`, or `None`.
 
 use super::header_library::{HeaderLibrary, header_libraries};
 use super::table::{Row, Table};
-use super::{Why, clang, openmp};
+use super::{Exclusion, clang, openmp};
 use crate::kernel::capability::Feature;
 use crate::kernel::{Backend, Capability, Kernel, Section, SectionBackend, Target, knows};
 use crate::version::Version;
@@ -13,9 +13,9 @@ pub(super) fn exclusion(
     table: &Table,
     row: &Row,
     stable_abi: Option<&Version>,
-) -> Option<Why> {
+) -> Option<Exclusion> {
     if !kernel.backends.contains(&row.backend) {
-        return Some(Why::Backend(row.backend));
+        return Some(Exclusion::Backend(row.backend));
     }
     missing_library(kernel, table, row)
         .or_else(|| outside_of_torch(kernel, row))
@@ -25,25 +25,25 @@ pub(super) fn exclusion(
         .or_else(|| served_by_another(kernel, table, row, stable_abi))
 }
 
-fn outside_of_torch(kernel: &Kernel, row: &Row) -> Option<Why> {
+fn outside_of_torch(kernel: &Kernel, row: &Row) -> Option<Exclusion> {
     let (torch, bounds) = (row.torch()?, &kernel.framework.torch()?.bounds);
     if bounds.contains(torch) {
         return None;
     }
     let torch = torch.clone();
     Some(match (&bounds.minver, &bounds.maxver) {
-        (Some(minver), _) if &torch < minver => Why::TorchMinver {
+        (Some(minver), _) if &torch < minver => Exclusion::TorchMinver {
             torch,
             minver: minver.clone(),
         },
-        (_, maxver) => Why::TorchMaxver {
+        (_, maxver) => Exclusion::TorchMaxver {
             torch,
             maxver: maxver.clone()?,
         },
     })
 }
 
-fn outside_of_cuda(kernel: &Kernel, table: &Table, row: &Row) -> Option<Why> {
+fn outside_of_cuda(kernel: &Kernel, table: &Table, row: &Row) -> Option<Exclusion> {
     let cuda = row
         .compute
         .as_ref()
@@ -51,11 +51,11 @@ fn outside_of_cuda(kernel: &Kernel, table: &Table, row: &Row) -> Option<Why> {
     if !kernel.cuda.contains(cuda) {
         let cuda = cuda.clone();
         return Some(match (&kernel.cuda.minver, &kernel.cuda.maxver) {
-            (Some(minver), _) if &cuda < minver => Why::CudaMinver {
+            (Some(minver), _) if &cuda < minver => Exclusion::CudaMinver {
                 cuda,
                 minver: minver.clone(),
             },
-            (_, maxver) => Why::CudaMaxver {
+            (_, maxver) => Exclusion::CudaMaxver {
                 cuda,
                 maxver: maxver.clone()?,
             },
@@ -68,7 +68,7 @@ fn outside_of_cuda(kernel: &Kernel, table: &Table, row: &Row) -> Option<Why> {
             .flat_map(|(_, targets)| targets)
             .filter_map(|target| Some((&target.section, target.minver.as_ref()?)))
             .min_by_key(|(_, minver)| *minver)?;
-        return Some(Why::SectionMinver {
+        return Some(Exclusion::SectionMinver {
             section: section.clone(),
             minver: minver.clone(),
         });
@@ -90,27 +90,27 @@ fn nothing_to_compile(
     target: &Target<Capability>,
     known: &[Capability],
     cuda: &Version,
-) -> Option<Why> {
+) -> Option<Exclusion> {
     let asked = &target.archs;
     let compiled = |capability: &_| knows(known, capability);
     if asked.is_empty() || asked.iter().any(compiled) {
         return None;
     }
     let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
-    Some(Why::Capabilities {
+    Some(Exclusion::Capabilities {
         section: target.section.clone(),
         cuda: cuda.clone(),
         asked: asked.join(", "),
     })
 }
 
-fn flags_without_meaning(section: &Section, row: &Row, cuda: &Version) -> Option<Why> {
+fn flags_without_meaning(section: &Section, row: &Row, cuda: &Version) -> Option<Exclusion> {
     row.toolchain.clang.as_ref()?;
     let SectionBackend::Cuda { flags, .. } = &section.backend else {
         return None;
     };
     let unknown = clang::translate(flags).unknown;
-    (!unknown.is_empty()).then(|| Why::CudaFlags {
+    (!unknown.is_empty()).then(|| Exclusion::CudaFlags {
         section: section.written_name.clone(),
         cuda: cuda.clone(),
         flags: unknown.join(", "),
@@ -125,14 +125,14 @@ fn no_grid_constants(
     known: &[Capability],
     row: &Row,
     cuda: &Version,
-) -> Option<Why> {
+) -> Option<Exclusion> {
     let family = row.toolchain.clang.as_ref()?;
     let needs_them = |capability: &&Capability| {
         capability.feature == Feature::Architecture && knows(known, capability)
     };
     let capability = target.archs.iter().find(needs_them)?;
     let dependency = section.cutlass()?;
-    (!clang::knows_grid_constants(family)).then(|| Why::GridConstants {
+    (!clang::knows_grid_constants(family)).then(|| Exclusion::GridConstants {
         section: target.section.clone(),
         cuda: cuda.clone(),
         dependency,
@@ -140,7 +140,7 @@ fn no_grid_constants(
     })
 }
 
-fn outside_of_rocm(kernel: &Kernel, table: &Table, row: &Row) -> Option<Why> {
+fn outside_of_rocm(kernel: &Kernel, table: &Table, row: &Row) -> Option<Exclusion> {
     let rocm = row
         .compute
         .as_ref()
@@ -159,7 +159,7 @@ fn outside_of_rocm(kernel: &Kernel, table: &Table, row: &Row) -> Option<Why> {
     };
     let target = { targets }.find(compiles_nothing)?;
     let asked: Vec<String> = target.archs.iter().map(ToString::to_string).collect();
-    Some(Why::RocmArchs {
+    Some(Exclusion::RocmArchs {
         section: target.section.clone(),
         rocm: rocm.clone(),
         asked: asked.join(", "),
@@ -185,11 +185,11 @@ fn served_by_another(
     table: &Table,
     row: &Row,
     stable_abi: Option<&Version>,
-) -> Option<Why> {
+) -> Option<Exclusion> {
     let abi = stable_abi?;
     let torch = row.torch()?;
     if torch < abi {
-        return Some(Why::OlderThanStableAbi {
+        return Some(Exclusion::OlderThanStableAbi {
             torch: torch.clone(),
             abi: abi.clone(),
         });
@@ -212,20 +212,20 @@ fn served_by_another(
             same(other) == same(row) && other.torch().is_some_and(fits)
         })
         .max_by_key(|other| rank(other))?;
-    (rank(best) != rank(row)).then(|| Why::StableAbi {
+    (rank(best) != rank(row)).then(|| Exclusion::StableAbi {
         built_with: best.torch().unwrap_or(abi).clone(),
     })
 }
 
 /// The first library without pins that a section of the backend depends on.
-fn missing_library(kernel: &Kernel, table: &Table, row: &Row) -> Option<Why> {
+fn missing_library(kernel: &Kernel, table: &Table, row: &Row) -> Option<Exclusion> {
     header_libraries(kernel, table, row).find_map(|(section, dependency, library)| {
         let unpinned = match library.map(HeaderLibrary::family) {
             Some(Ok(_)) => return None,
             Some(Err(unpinned)) => unpinned.to_owned(),
             None => "it has no release for this toolkit".to_owned(),
         };
-        Some(Why::Dependency {
+        Some(Exclusion::Dependency {
             section: section.written_name.clone(),
             dependency,
             unpinned,

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{CxxAbi, Profile, Row, name};
-use crate::families::{Unpinned, unpinned};
+use crate::families::{UnpinnedFamily, unpinned};
 use crate::kernel::{Backend, HeaderArchive};
 use crate::version::Version;
 
@@ -107,7 +107,7 @@ impl Variant {
     }
 
     /// The toolchain of the variant's row that has no pins; `None` if the variant can be built.
-    pub fn unpinned(&self) -> Option<Unpinned> {
+    pub fn unpinned(&self) -> Option<UnpinnedFamily> {
         let row = self.row()?;
         unpinned(&row.system, &row.families())
     }

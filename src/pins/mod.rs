@@ -25,6 +25,6 @@ pub mod verify;
 
 pub use self::error::PinError;
 pub use crate::families::{
-    Archive, ArchiveKind, Family, FamilyError, Pin, Take, Tree, TreeSource, Unpinned, all_families,
-    family_pins, find_family, unpinned,
+    Archive, ArchiveKind, Family, FamilyError, Pin, TakenMembers, Tree, TreeSource, UnpinnedFamily,
+    all_families, family_pins, find_family, unpinned,
 };

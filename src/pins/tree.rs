@@ -12,7 +12,7 @@ use zip::ZipArchive;
 use super::error::IndexError;
 use super::members::NamePatterns;
 use super::sources::ArchiveSources;
-use super::{Archive, ArchiveKind, PinError, Take, TreeSource, cache};
+use super::{Archive, ArchiveKind, PinError, TakenMembers, TreeSource, cache};
 
 /// The way to get the members of a wheel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,12 +178,12 @@ fn defect(archive: &Archive, why: &dyn std::fmt::Display) -> PinError {
 
 /// The members that a tree takes from an archive.
 struct Selection<'a> {
-    take: &'a [Take],
+    take: &'a [TakenMembers],
     patterns: NamePatterns,
 }
 
 impl<'a> Selection<'a> {
-    fn new(archive: &Archive, take: &'a [Take]) -> Result<Self, PinError> {
+    fn new(archive: &Archive, take: &'a [TakenMembers]) -> Result<Self, PinError> {
         let globs = take.iter().map(|take| take.glob.as_str());
         let patterns = NamePatterns::new(globs).map_err(|error| defect(archive, &error))?;
         Ok(Self { take, patterns })
@@ -230,12 +230,12 @@ fn write(path: &Utf8PathBuf, content: &mut dyn Read) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Archive, ArchiveKind, Take};
+    use super::super::{Archive, ArchiveKind, TakenMembers};
     use super::Selection;
 
     #[test]
     fn members_lose_leading_folders_and_stay_inside() {
-        let take = [Take {
+        let take = [TakenMembers {
             glob: "*/third_party/include/**".to_owned(),
             to: None,
             strip: 2,

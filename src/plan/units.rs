@@ -339,7 +339,12 @@ impl VariantContext<'_> {
             Driver::AppleClang => self.metallib(),
             Driver::AppleClangxx => {
                 let mut flags = self.metallib();
-                flags.extend(settings.cxx.iter().flat_map(|flag| openmp::apple_flags(flag)));
+                flags.extend(
+                    settings
+                        .cxx
+                        .iter()
+                        .flat_map(|flag| openmp::apple_flags(flag)),
+                );
                 flags
             }
             Driver::Gcc | Driver::Icx | Driver::Metal => Vec::new(),

@@ -45,15 +45,15 @@ impl Problems {
             .with_break_words(false)
             .without_syntax_highlighting()
             .with_links(false);
-        let mut source = Source::new(self.name(), printable(self.text()));
+        let mut source = SourceLines::new(self.name(), printable(self.text()));
         let mut out = String::new();
         for problem in self.iter() {
             // Definitions of one file follow each other.
             let (name, text) = self.source_of(problem);
             if source.name != name {
-                source = Source::new(name, printable(text));
+                source = SourceLines::new(name, printable(text));
             }
-            let view = View {
+            let view = ProblemView {
                 problem,
                 source: &source,
             };
@@ -107,14 +107,14 @@ fn one_line(text: &str) -> String {
 }
 
 #[derive(Debug)]
-struct Source<'a> {
+struct SourceLines<'a> {
     name: &'a str,
     text: String,
     /// Where each line starts.
     lines: Vec<usize>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> SourceLines<'a> {
     fn new(name: &'a str, text: String) -> Self {
         let after_breaks = text.match_indices('\n').map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(after_breaks).collect();
@@ -129,7 +129,7 @@ impl<'a> Source<'a> {
     }
 }
 
-impl SourceCode for Source<'_> {
+impl SourceCode for SourceLines<'_> {
     fn read_span<'a>(
         &'a self,
         span: &SourceSpan,
@@ -173,12 +173,12 @@ impl SourceCode for Source<'_> {
 }
 
 #[derive(Debug)]
-struct View<'a> {
+struct ProblemView<'a> {
     problem: &'a Problem,
-    source: &'a Source<'a>,
+    source: &'a SourceLines<'a>,
 }
 
-impl View<'_> {
+impl ProblemView<'_> {
     fn label(&self, span: &std::ops::Range<usize>, text: &str, primary: bool) -> LabeledSpan {
         let start = floor_boundary(&self.source.text, span.start);
         let end = floor_boundary(&self.source.text, span.end).max(start);
@@ -191,15 +191,15 @@ impl View<'_> {
     }
 }
 
-impl fmt::Display for View<'_> {
+impl fmt::Display for ProblemView<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&one_line(&self.problem.message))
     }
 }
 
-impl std::error::Error for View<'_> {}
+impl std::error::Error for ProblemView<'_> {}
 
-impl Diagnostic for View<'_> {
+impl Diagnostic for ProblemView<'_> {
     fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         let Problem { code, place, .. } = self.problem;
         Some(match place.key.as_str() {

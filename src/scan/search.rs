@@ -129,7 +129,7 @@ pub fn searches(
     table: &Table,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Search>, ScanError> {
-    let files = KernelFiles::new(kernel, table);
+    let files = ScannedFiles::new(kernel, table);
     let mut searches: Vec<Search> = Vec::new();
     let mut wanted = scanned_components(kernel, matrix);
     wanted.sort_by(|a, b| a.include.cmp(&b.include));
@@ -173,7 +173,7 @@ fn scanned_components<'a>(kernel: &'a Kernel, matrix: &Matrix) -> Vec<ScannedCom
 
 /// The search of components with the same folders.
 fn search(
-    files: &KernelFiles<'_>,
+    files: &ScannedFiles<'_>,
     components: &[ScannedComponent<'_>],
     notes: &mut Vec<String>,
 ) -> Result<Search, ScanError> {
@@ -254,7 +254,7 @@ impl Search {
 }
 
 /// The files of a kernel, each read once.
-struct KernelFiles<'a> {
+struct ScannedFiles<'a> {
     root: &'a Utf8Path,
     headers: Headers,
     namespace: fn(&str) -> Namespace,
@@ -282,7 +282,7 @@ struct FileFacts {
     arch_list: bool,
 }
 
-impl<'a> KernelFiles<'a> {
+impl<'a> ScannedFiles<'a> {
     fn new(kernel: &'a Kernel, table: &'a Table) -> Self {
         Self {
             root: &kernel.root,
@@ -368,7 +368,7 @@ fn path_inside(path: &Utf8Path) -> Option<Utf8PathBuf> {
 
 /// The includes among the files of a kernel, for a list of folders to search.
 struct IncludeGraph<'a> {
-    files: &'a KernelFiles<'a>,
+    files: &'a ScannedFiles<'a>,
     include: &'a [Utf8PathBuf],
     nodes: Vec<IncludeNode>,
     index: HashMap<Utf8PathBuf, usize>,
@@ -391,7 +391,7 @@ struct IncludeNode {
 }
 
 impl<'a> IncludeGraph<'a> {
-    fn new(files: &'a KernelFiles<'a>, include: &'a [Utf8PathBuf]) -> Self {
+    fn new(files: &'a ScannedFiles<'a>, include: &'a [Utf8PathBuf]) -> Self {
         Self {
             files,
             include,

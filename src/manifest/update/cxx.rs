@@ -49,7 +49,7 @@ impl CxxText {
             at: 0,
             found: CxxText::default(),
             depth: 0,
-            guard: Guard::Unknown,
+            guard: GuardState::Unknown,
             seen_code: false,
         };
         reader.read(macros);
@@ -58,7 +58,7 @@ impl CxxText {
 }
 
 /// The progress in reading an include guard: `#ifndef X` and `#define X` before everything else.
-enum Guard {
+enum GuardState {
     Unknown,
     /// `#ifndef` of this name came first.
     Opened(String),
@@ -72,7 +72,7 @@ struct CxxReader<'t> {
     found: CxxText,
     /// The number of conditionals around the current place.
     depth: usize,
-    guard: Guard,
+    guard: GuardState,
     /// Whether the reader has passed text that is neither a comment nor part of the file's head.
     seen_code: bool,
 }
@@ -101,7 +101,7 @@ impl<'t> CxxReader<'t> {
                 match first {
                     '\n' => {
                         line_start = true;
-                        if !self.seen_code && !matches!(self.guard, Guard::Opened(_)) {
+                        if !self.seen_code && !matches!(self.guard, GuardState::Opened(_)) {
                             self.found.body = self.at;
                         }
                     }
@@ -120,8 +120,8 @@ impl<'t> CxxReader<'t> {
 
     fn note_code(&mut self) {
         self.seen_code = true;
-        if matches!(self.guard, Guard::Unknown | Guard::Opened(_)) {
-            self.guard = Guard::Absent;
+        if matches!(self.guard, GuardState::Unknown | GuardState::Opened(_)) {
+            self.guard = GuardState::Absent;
         }
     }
 
@@ -187,7 +187,7 @@ impl<'t> CxxReader<'t> {
             "if" | "ifdef" | "ifndef" => self.depth += 1,
             "endif" => self.depth = self.depth.saturating_sub(1),
             "include" => {
-                let guard = usize::from(matches!(self.guard, Guard::Present));
+                let guard = usize::from(matches!(self.guard, GuardState::Present));
                 self.found.includes.push(IncludeDirective {
                     file: rest.trim_end().to_owned(),
                     line: start..self.at,
@@ -207,20 +207,25 @@ impl<'t> CxxReader<'t> {
         }
         match (&self.guard, keyword) {
             _ if self.seen_code => {}
-            (Guard::Opened(_), _) => {}
-            (Guard::Unknown, "pragma") | (Guard::Present, "define") => self.found.body = self.at,
+            (GuardState::Opened(_), _) => {}
+            (GuardState::Unknown, "pragma") | (GuardState::Present, "define") => {
+                self.found.body = self.at
+            }
             _ => self.seen_code = true,
         }
     }
 
     fn follow_guard(&mut self, keyword: &str, rest: &str) {
         let name = word_at(rest, 0);
-        self.guard = match (std::mem::replace(&mut self.guard, Guard::Absent), keyword) {
-            (Guard::Unknown, "ifndef") => Guard::Opened(name.to_owned()),
-            (Guard::Unknown, "pragma") if rest == "once" => Guard::Unknown,
-            (Guard::Opened(opened), "define") if opened == name => Guard::Present,
-            (Guard::Present, _) => Guard::Present,
-            _ => Guard::Absent,
+        self.guard = match (
+            std::mem::replace(&mut self.guard, GuardState::Absent),
+            keyword,
+        ) {
+            (GuardState::Unknown, "ifndef") => GuardState::Opened(name.to_owned()),
+            (GuardState::Unknown, "pragma") if rest == "once" => GuardState::Unknown,
+            (GuardState::Opened(opened), "define") if opened == name => GuardState::Present,
+            (GuardState::Present, _) => GuardState::Present,
+            _ => GuardState::Absent,
         };
     }
 }

@@ -37,7 +37,7 @@ pub enum UpdateError {
 
 /// A rewritten build.toml.
 #[derive(Debug, Clone)]
-pub struct Updated {
+pub struct UpdatedManifest {
     /// The new text.
     pub text: String,
     /// Assumptions, and values that could not be kept, with places in the old text. No note is an
@@ -51,7 +51,7 @@ pub struct Updated {
 /// # Errors
 /// `UpdateError::Problems` if the file cannot be read without errors, `UpdateError::Defect` if this
 /// program is wrong.
-pub fn update(manifest: &Manifest, text: &str) -> Result<Option<Updated>, UpdateError> {
+pub fn update(manifest: &Manifest, text: &str) -> Result<Option<UpdatedManifest>, UpdateError> {
     let problems = &manifest.problems;
     let body = match &manifest.body {
         Some(body) if !problems.has_errors() => body,
@@ -97,7 +97,7 @@ pub fn update(manifest: &Manifest, text: &str) -> Result<Option<Updated>, Update
         _ => return Err(defect(again.problems.render(Default::default()))),
     };
     match same {
-        true => Ok(Some(Updated {
+        true => Ok(Some(UpdatedManifest {
             text: updated,
             notes,
         })),

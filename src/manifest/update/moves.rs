@@ -3,7 +3,7 @@
 
 use toml_edit::{Item, Key, Table, TableLike};
 
-use super::sync::{Style, insert_after, last_position, names};
+use super::sync::{TableStyle, insert_after, last_position, names};
 
 /// Gives old keys of `have` the names and places that `want` has for them.
 pub fn rename(have: &mut Table, want: &Table) {
@@ -28,7 +28,7 @@ pub fn rename(have: &mut Table, want: &Table) {
 
 /// `general.cuda-minver` became `general.cuda.minver`.
 fn cuda_bounds(general: &mut Item) {
-    let style = Style::of_table(general);
+    let style = TableStyle::of_table(general);
     let Some(general) = general.as_table_like_mut() else {
         return;
     };

@@ -71,19 +71,19 @@ pub enum Role {
 
 /// A kernel's files after the edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Renamed {
+pub struct RenamedSources {
     /// The namespace that they register under.
     pub namespace: String,
     /// Changed files: their index among the given files, and the new texts.
     pub texts: Vec<(usize, String)>,
     /// The places that an author must look at.
-    pub left: Vec<Left>,
+    pub left: Vec<LeftPlace>,
 }
 
 /// A place that stays as it is: the index of its file among the given ones, a line that counts from
 /// 1, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct LeftPlace {
     pub file: usize,
     pub line: usize,
     pub why: String,
@@ -93,7 +93,7 @@ pub struct Left {
 ///
 /// # Errors
 /// The first place that only its author can change; no file is changed then.
-pub fn update(files: &[OldSource]) -> Result<Option<Renamed>, Left> {
+pub fn update(files: &[OldSource]) -> Result<Option<RenamedSources>, LeftPlace> {
     let asked: Vec<&str> = MACROS.iter().map(|(old, _)| *old).chain(MODULES).collect();
     let cxx: Vec<(usize, CxxText)> = files
         .iter()
@@ -101,7 +101,7 @@ pub fn update(files: &[OldSource]) -> Result<Option<Renamed>, Left> {
         .filter(|(_, file)| !matches!(file.role, Role::Python(_)))
         .map(|(index, file)| (index, CxxText::read(&file.text, &asked)))
         .collect();
-    let left = |file: usize, at: usize, why: String| Left {
+    let left = |file: usize, at: usize, why: String| LeftPlace {
         file,
         line: line(&files[file].text, at),
         why,
@@ -167,7 +167,7 @@ pub fn update(files: &[OldSource]) -> Result<Option<Renamed>, Left> {
     }
 
     let module = module_file(files, &cxx, &declared)?;
-    let mut renamed = Renamed {
+    let mut renamed = RenamedSources {
         namespace: namespace.to_owned(),
         texts: Vec::new(),
         left: Vec::new(),
@@ -195,7 +195,7 @@ fn module_file(
     files: &[OldSource],
     cxx: &[(usize, CxxText)],
     declared: &[(usize, &MacroCall, &str)],
-) -> Result<Option<usize>, Left> {
+) -> Result<Option<usize>, LeftPlace> {
     let is_module =
         |word: &String| word == MODULE || word == "PYBIND11_MODULE" || word.starts_with("PyInit_");
     if cxx
@@ -209,7 +209,7 @@ fn module_file(
     let first = candidates.next();
     match first.or_else(|| cxx.iter().map(|(file, _)| *file).find(binding)) {
         Some(file) => Ok(Some(file)),
-        None => Err(Left {
+        None => Err(LeftPlace {
             file: declared[0].0,
             line: line(&files[declared[0].0].text, declared[0].1.name.start),
             why: format!("no source of the binding can have {MODULE}({NAME})"),

@@ -5,7 +5,7 @@ use toml_edit::{Array, Decor, InlineTable, Item, Key, Table, TableLike, Value};
 
 /// Changes `have` until it says the same as `want`.
 pub fn sync(item: &mut Item, want: &Table) {
-    let style = Style::of_table(item);
+    let style = TableStyle::of_table(item);
     let Some(have) = item.as_table_like_mut() else {
         return;
     };
@@ -195,7 +195,7 @@ pub fn names(table: &dyn TableLike) -> Vec<String> {
 
 /// The way a table is written: with a header, with dotted keys, or in braces.
 #[derive(Clone, Copy)]
-pub enum Style {
+pub enum TableStyle {
     /// `[name]`, and the position of the last header in it.
     Header(Option<isize>),
     /// `name.key = …`
@@ -204,22 +204,24 @@ pub enum Style {
     Inline,
 }
 
-impl Style {
+impl TableStyle {
     /// The style of a table.
     pub fn of_table(item: &Item) -> Self {
         match item {
-            Item::Table(table) if table.is_dotted() => Style::Dotted,
-            Item::Table(table) => Style::Header(last_position(table)),
-            _ => Style::Inline,
+            Item::Table(table) if table.is_dotted() => TableStyle::Dotted,
+            Item::Table(table) => TableStyle::Header(last_position(table)),
+            _ => TableStyle::Inline,
         }
     }
 
     /// A new table inside of one of this style.
     pub fn table(self, mut table: Table) -> Item {
         match self {
-            Style::Inline => return Item::Value(Value::InlineTable(table.into_inline_table())),
-            Style::Dotted => table.set_dotted(true),
-            Style::Header(position) => {
+            TableStyle::Inline => {
+                return Item::Value(Value::InlineTable(table.into_inline_table()));
+            }
+            TableStyle::Dotted => table.set_dotted(true),
+            TableStyle::Header(position) => {
                 table.decor_mut().set_prefix("\n");
                 table.set_position(position);
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::super::{ArchiveKind, Take};
+use super::super::{ArchiveKind, TakenMembers};
 use super::RefreshError;
 use crate::pins::requirement::read_requirement;
 use crate::version::Version;
@@ -43,7 +43,7 @@ struct ReleaseSpec {
     wheel: String,
     python: String,
     name: String,
-    take: Vec<Take>,
+    take: Vec<TakenMembers>,
 }
 
 /// Families that hold a torch which runs: torch-<release>-runtime and torch-<release>-nvidia.
@@ -72,7 +72,7 @@ struct CudaSpec {
 struct CudaHeaders {
     wheels: Vec<String>,
     name: String,
-    take: Vec<Take>,
+    take: Vec<TakenMembers>,
 }
 
 /// A family that is no release and no CUDA toolkit.
@@ -104,7 +104,7 @@ struct WrittenSource {
     deb: Option<String>,
     wheel: Option<String>,
     sdist: Option<String>,
-    take: Vec<Take>,
+    take: Vec<TakenMembers>,
 }
 
 /// The archives and trees of a family of one system.
@@ -173,7 +173,7 @@ pub enum WantedVersion {
 pub struct TreeRecipe {
     /// The name, with `{wheel}` and `{version}` for the name and version of the first source.
     pub name: String,
-    pub sources: Vec<(WantedArchive, Vec<Take>)>,
+    pub sources: Vec<(WantedArchive, Vec<TakenMembers>)>,
 }
 
 impl FamilySpec {

@@ -15,12 +15,12 @@ pub struct Excluded {
     pub backend: Backend,
     /// Nix's name of the system of the variant.
     pub system: String,
-    pub why: Why,
+    pub why: Exclusion,
 }
 
 /// The rule that excluded a variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum Exclusion {
     /// `general.backends` does not list the backend.
     Backend(Backend),
     /// The torch is older than `torch.minver`.
@@ -107,15 +107,15 @@ impl Matrix {
     }
 }
 
-impl Why {
+impl Exclusion {
     /// The reason why an exclusion may surprise the author, in words that do not depend on the
     /// variant. `left` says whether any variant of the backend is built.
     fn surprise(&self, left: bool) -> Option<String> {
         let key = self.key();
         match self {
-            Why::Backend(_) => None,
-            Why::Dependency { .. } => Some(self.to_string()),
-            Why::CudaFlags { flags, .. } => Some(format!(
+            Exclusion::Backend(_) => None,
+            Exclusion::Dependency { .. } => Some(self.to_string()),
+            Exclusion::CudaFlags { flags, .. } => Some(format!(
                 "{key} has {flags}, and clang, which compiles older toolkits, has nothing for that"
             )),
             _ if left => None,
@@ -126,19 +126,25 @@ impl Why {
     /// The key of build.toml that the rule reads.
     pub fn key(&self) -> String {
         match self {
-            Why::Backend(_) => "general.backends".to_owned(),
-            Why::TorchMinver { .. } => "torch.minver".to_owned(),
-            Why::TorchMaxver { .. } => "torch.maxver".to_owned(),
-            Why::CudaMinver { .. } => "general.cuda.minver".to_owned(),
-            Why::CudaMaxver { .. } => "general.cuda.maxver".to_owned(),
-            Why::StableAbi { .. } | Why::OlderThanStableAbi { .. } => "torch.stable-abi".to_owned(),
-            Why::SectionMinver { section, .. } => format!("kernel.{section}.cuda-minver"),
-            Why::Capabilities { section, .. } => format!("kernel.{section}.cuda-capabilities"),
-            Why::CudaFlags { section, .. } => format!("kernel.{section}.cuda-flags"),
-            Why::GridConstants { section, .. } => format!("kernel.{section}.cuda-capabilities"),
-            Why::OpenMp { key, .. } => key.clone(),
-            Why::RocmArchs { section, .. } => format!("kernel.{section}.rocm-archs"),
-            Why::Dependency { section, .. } => format!("kernel.{section}.depends"),
+            Exclusion::Backend(_) => "general.backends".to_owned(),
+            Exclusion::TorchMinver { .. } => "torch.minver".to_owned(),
+            Exclusion::TorchMaxver { .. } => "torch.maxver".to_owned(),
+            Exclusion::CudaMinver { .. } => "general.cuda.minver".to_owned(),
+            Exclusion::CudaMaxver { .. } => "general.cuda.maxver".to_owned(),
+            Exclusion::StableAbi { .. } | Exclusion::OlderThanStableAbi { .. } => {
+                "torch.stable-abi".to_owned()
+            }
+            Exclusion::SectionMinver { section, .. } => format!("kernel.{section}.cuda-minver"),
+            Exclusion::Capabilities { section, .. } => {
+                format!("kernel.{section}.cuda-capabilities")
+            }
+            Exclusion::CudaFlags { section, .. } => format!("kernel.{section}.cuda-flags"),
+            Exclusion::GridConstants { section, .. } => {
+                format!("kernel.{section}.cuda-capabilities")
+            }
+            Exclusion::OpenMp { key, .. } => key.clone(),
+            Exclusion::RocmArchs { section, .. } => format!("kernel.{section}.rocm-archs"),
+            Exclusion::Dependency { section, .. } => format!("kernel.{section}.depends"),
         }
     }
 
@@ -146,50 +152,50 @@ impl Why {
     pub fn is_bound(&self) -> bool {
         !matches!(
             self,
-            Why::Backend(_) | Why::Dependency { .. } | Why::OpenMp { .. }
+            Exclusion::Backend(_) | Exclusion::Dependency { .. } | Exclusion::OpenMp { .. }
         )
     }
 }
 
 /// The words after "not built: ". They name the key that the reader has to look for.
-impl fmt::Display for Why {
+impl fmt::Display for Exclusion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = self.key();
         match self {
-            Why::Backend(backend) => write!(f, "{key} does not list {}", backend.as_str()),
-            Why::TorchMinver { torch, minver } => {
+            Exclusion::Backend(backend) => write!(f, "{key} does not list {}", backend.as_str()),
+            Exclusion::TorchMinver { torch, minver } => {
                 write!(f, "torch {torch} is older than {key} ({minver})")
             }
-            Why::TorchMaxver { torch, maxver } => {
+            Exclusion::TorchMaxver { torch, maxver } => {
                 write!(f, "torch {torch} is newer than {key} ({maxver})")
             }
-            Why::CudaMinver { cuda, minver } => {
+            Exclusion::CudaMinver { cuda, minver } => {
                 write!(f, "CUDA {cuda} is older than {key} ({minver})")
             }
-            Why::CudaMaxver { cuda, maxver } => {
+            Exclusion::CudaMaxver { cuda, maxver } => {
                 write!(f, "CUDA {cuda} is newer than {key} ({maxver})")
             }
-            Why::StableAbi { built_with } => {
+            Exclusion::StableAbi { built_with } => {
                 write!(
                     f,
                     "{key}: one library serves every torch; it is built with torch {built_with}"
                 )
             }
-            Why::OlderThanStableAbi { torch, abi } => {
+            Exclusion::OlderThanStableAbi { torch, abi } => {
                 write!(f, "torch {torch} is older than {key} ({abi})")
             }
-            Why::SectionMinver { minver, .. } => write!(
+            Exclusion::SectionMinver { minver, .. } => write!(
                 f,
                 "every CUDA section asks for a newer toolkit; the oldest is {key} ({minver})"
             ),
-            Why::Capabilities { cuda, asked, .. } => {
+            Exclusion::Capabilities { cuda, asked, .. } => {
                 write!(f, "CUDA {cuda} compiles nothing of {key} ({asked})")
             }
-            Why::CudaFlags { cuda, flags, .. } => write!(
+            Exclusion::CudaFlags { cuda, flags, .. } => write!(
                 f,
                 "{key} has {flags}, and clang, which compiles CUDA {cuda}, has nothing for that"
             ),
-            Why::GridConstants {
+            Exclusion::GridConstants {
                 cuda,
                 dependency,
                 capability,
@@ -198,11 +204,11 @@ impl fmt::Display for Why {
                 f,
                 "{key} has {capability}, and the clang that compiles CUDA {cuda} is too old for {dependency} on it"
             ),
-            Why::OpenMp { reason, .. } => write!(f, "{key} asks for OpenMP: {reason}"),
-            Why::RocmArchs { rocm, asked, .. } => {
+            Exclusion::OpenMp { reason, .. } => write!(f, "{key} asks for OpenMP: {reason}"),
+            Exclusion::RocmArchs { rocm, asked, .. } => {
                 write!(f, "ROCm {rocm} compiles nothing of {key} ({asked})")
             }
-            Why::Dependency {
+            Exclusion::Dependency {
                 dependency,
                 unpinned,
                 ..
