@@ -7,6 +7,7 @@ scripts/setup.sh --contributor
 cargo fmt --check
 cargo clippy --quiet --all-targets -- -D warnings
 git ls-files '*.sh' .ci/run | xargs shellcheck
+python3 scripts/comments.py --check
 
 venv=.venv-lint
 [ -e "$venv/.complete" ] || {

@@ -1,8 +1,8 @@
 """Makes torch, which here is always one for CUDA, look like one for $KERNEL_BACKEND when this
 module is imported.
 
-As far as the client and kernels ask when they are imported; nothing runs on a backend that is not
-here. A plugin of pytest, too.
+Only the attributes change that the client and kernels read when they are imported: no code can run
+on a backend that this machine lacks. A plugin of pytest, too.
 """
 
 import os
@@ -13,7 +13,8 @@ import torch
 
 
 def disguise(backend):
-    """Changes the attributes of torch that the client reads when it looks for its backend (kernels/backends.py)."""
+    """Changes the attributes of torch that the client reads when it looks for its backend
+    (kernels/backends.py)."""
     if backend == "cuda":
         return
     torch.version.cuda = None

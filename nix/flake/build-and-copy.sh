@@ -1,4 +1,5 @@
-# Copies every built variant to ./build/<variant>. Replaces variants that a build made, never anything else.
+# Copies every built variant to ./build/<variant>. Replaces variants that a build made, never
+# anything else.
 set -eu
 PATH=@seed@/bin
 for variant in @bundle@/*; do

@@ -1,8 +1,10 @@
-/*The `fatbinary` that clang calls, which no package of CUDA 12 has: puts the device code of a file,
-for all of its architectures, into one container, through NVIDIA's library for that. Not a general
-fatbinary: it knows the arguments of clang alone. *
- *     fatbinary -64 --create FILE --image=profile=sm_90,file=F --image=profile=compute_90,file=F     (clang 19)
- *     fatbinary -64 --create FILE --image3=kind=elf,sm=90,file=F --image3=kind=ptx,sm=90,file=F      (clang 22)
+/* The `fatbinary` that clang calls, which no package of CUDA 12 has. It puts the device code of a
+ * file, for all of its architectures, into one container, through NVIDIA's library for that. Not a
+ * general fatbinary: it knows the arguments of clang alone.
+ *
+ * fatbinary -64 --create FILE, and for each image:
+ * clang 19: --image=profile=sm_90,file=F or --image=profile=compute_90,file=F
+ * clang 22: --image3=kind=elf,sm=90,file=F or --image3=kind=ptx,sm=90,file=F
  */
 #include <nvFatbin.h>
 #include <stdarg.h>
