@@ -16,6 +16,7 @@ use common::archives::wheel;
 use common::folder::{copy, copy_library, fixture_path};
 use common::program::{on_disk, run, venv, words};
 use common::world::World;
+use kernel_builder::emit::release_table;
 use kernel_builder::nix::Nix;
 use kernel_builder::pins::fetch;
 use serde_json::json;
@@ -38,9 +39,11 @@ impl Vendor {
         copy(&fixture_path("all-backends"), &world.path("kernel"));
         run(world.command("generate").arg(world.path("kernel")));
         // Its own toolset cannot be had here.
-        let build_nix = world.read("kernel/build.nix");
-        let build_nix = build_nix.replace("\"gcc-toolset-14\"", "\"gcc-12\"");
-        world.write("kernel/build.nix", build_nix);
+        let table = world.read(release_table::PATH);
+        let host = |name: &str| format!("\"host\": \"{name}\"");
+        let with_debian = table.replace(&host("gcc-toolset-14"), &host("gcc-12"));
+        assert_ne!(with_debian, table);
+        world.write(release_table::PATH, with_debian);
 
         for (family, file, content) in families {
             world.write(&format!("files/{file}"), content);
@@ -64,11 +67,9 @@ impl Vendor {
         let expression = format!(
             r#"
             let
-              variants = import {root}/kernel/build.nix {{
-                kernelBuilder = import {root}/lib // {{ kernel = kernel: kernel.variants; }};
-              }};
+              built = import {root}/kernel/build.nix {{ kernelBuilder = import {root}/lib; }};
               kernel = builtins.listToAttrs
-                (map (variant: {{ name = variant.variant; value = variant; }}) variants);
+                (map (variant: {{ name = variant.variant; value = variant; }}) built.variants);
               system = "{SYSTEM}";
               recipes = (import {root}/nix/recipes.nix).${{system}};
               pins = import {root}/nix/pins.nix {{ inherit system; }};
