@@ -39,7 +39,7 @@ fn every_block_is_of_a_language_that_is_run() {
 #[ignore = "builds with Nix: run by `make test`"]
 fn shell_blocks_run() {
     let clone = Clone::new();
-    // As in the configuration of a user, and with this program.
+    // The configuration of a user; the PATH has this program.
     let config = "experimental-features = nix-command flakes\nsubstituters =\nsandbox = true\nsandbox-fallback = false\n";
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_kernel-builder"));
     let own = program.parent().expect("a folder").display().to_string();

@@ -66,7 +66,7 @@ impl Project {
         let units = [of("unit"), of("join")].concat();
         let units = units.iter().map(|path| &all[path]);
         let whole = units.filter(|unit| word(unit, "part") == "whole");
-        let mut units: Vec<&Derivation> = whole.collect();
+        let mut units: Vec<Derivation> = whole.map(|unit| with_environment(unit, &all)).collect();
         // CUDA objects are numbered: one of the same source keeps its name.
         units.sort_by_key(|unit| word(unit, "source"));
         let library = &all[&of("library")[0]];
@@ -139,8 +139,22 @@ impl Project {
     }
 }
 
+/// A unit with the attributes of the environment that it shares with others.
+fn with_environment(unit: &Derivation, all: &BTreeMap<String, Derivation>) -> Derivation {
+    let mut unit = unit.clone();
+    let mut needs = unit.needs.iter().map(|path| &all[path]);
+    let environment = needs.find(|need| need.attributes.contains_key("environmentOf"));
+    let environment = environment.expect("the environment of a unit");
+    for name in ["system_include", "cuda", "toolPath"] {
+        let value = environment.attributes.get(name).cloned();
+        unit.attributes
+            .extend(value.map(|value| (name.to_owned(), value)));
+    }
+    unit
+}
+
 /// The text of CMakeLists.txt.
-fn lists(units: &[&Derivation], library: &Derivation, kernel: &Path, own: &Path) -> String {
+fn lists(units: &[Derivation], library: &Derivation, kernel: &Path, own: &Path) -> String {
     let mut text =
         "cmake_minimum_required(VERSION 3.26)\nproject(kernel LANGUAGES CXX)\n".to_owned();
     let mut groups: BTreeMap<Vec<Vec<String>>, Vec<&Derivation>> = BTreeMap::new();
