@@ -1,6 +1,6 @@
 //! The JSON Schema of edition 5, for editors. Keys, types and descriptions come from the types that
 //! the reader fills (their field names and doc comments); this module adds the rules that a Rust
-//! type does not express. tests/schema.rs proves that schema and reader agree.
+//! type does not express. tests/schema proves that schema and reader agree.
 //!
 //! Draft 7 and without references, because taplo (Even Better TOML) handles this form best.
 
