@@ -305,6 +305,9 @@ fn resolve_toolchain(
     let release = match (&written.torch, &written.tvm_ffi) {
         (Some(release), None) => {
             toolchain.python.clone_from(&host.python);
+            // This Python makes lean headers of torch, and runs torch's hipify.
+            let python = host.python.as_ref();
+            toolchain.interpreter = python.map(|python| format!("{python}-interpreter"));
             toolchain.torch = Some(match profile {
                 Profile::Registry => format!("torch-{release}"),
                 Profile::Vendor => {
@@ -336,12 +339,7 @@ fn resolve_toolchain(
                 }
             }
         }
-        (Backend::Rocm, Some(toolkit)) => {
-            toolchain.rocm = Some(format!("rocm-{toolkit}"));
-            // hipify is written in Python.
-            let python = host.python.as_ref();
-            toolchain.interpreter = python.map(|python| format!("{python}-interpreter"));
-        }
+        (Backend::Rocm, Some(toolkit)) => toolchain.rocm = Some(format!("rocm-{toolkit}")),
         (Backend::Xpu, Some(toolkit)) => toolchain.oneapi = Some(format!("oneapi-{toolkit}")),
         (backend, Some(_)) => return Err(TableError::Compute(backend)),
     }
