@@ -156,6 +156,8 @@ pub struct Section {
     pub include: Vec<Utf8PathBuf>,
     /// Flags for the C++ compiler.
     pub cxx_flags: Vec<String>,
+    /// Whether units get lean headers of torch.
+    pub lean_headers: bool,
 }
 
 impl Section {

@@ -19,6 +19,8 @@
   framework,
   # Whether only machines that offer `big-parallel` may compile the units.
   heavy ? false,
+  # Whether the units get lean headers of torch.
+  leanHeaders ? true,
   # The architectures of the parts, from `split` of resolve.nix; null if units are compiled in one
   # piece.
   split ? null,

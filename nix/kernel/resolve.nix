@@ -140,6 +140,9 @@ let
         ++ valueFor compilers [ ] (section.flags.${driver} or [ ]);
     }
     // optional "heavy" (if group.heavy or false then true else null)
+    // optional "leanHeaders" (
+      if (group.framework or false) && !(section.leanHeaders or true) then false else null
+    )
     // optional "split" parts
     // optional "headerLibraries" (if families == [ ] then null else families)
     // optional "headerArchives" (if archives == [ ] then null else archives);

@@ -424,6 +424,7 @@ fn section_attributes(plan: &Plan, occurrences: &[Occurrence<'_>]) -> Attributes
         factor(&|component| yes(component.more_archs && is_cuda(component))),
     );
     put("openmp", factor(&|component| yes(component.openmp)));
+    put("leanHeaders", (!first.lean_headers).then_some(json!(false)));
     let groups = |component: &Component| component.units.first().cloned();
     put(
         "headerLibraries",

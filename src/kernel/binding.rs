@@ -33,6 +33,8 @@ pub struct Torch {
     pub stable_abi: BTreeMap<Backend, Version>,
     /// Flags for the C++ sources of the binding.
     pub cxx_flags: Vec<String>,
+    /// Whether the binding's units get lean headers of torch.
+    pub lean_headers: bool,
 }
 
 /// The checked `[torch-noarch]`.

@@ -55,6 +55,7 @@ impl Check<'_> {
                 .unwrap_or_default(),
             bounds,
             cxx_flags: self.flags(torch.cxx_flags.as_ref()),
+            lean_headers: torch.lean_headers.as_ref().is_none_or(|lean| lean.value),
         }
     }
 

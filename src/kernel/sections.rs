@@ -31,6 +31,7 @@ pub(super) fn check(check: &mut Check<'_>, file: &BuildToml) -> Vec<Section> {
         let of = backend.backend();
         check.sources_compile(&src, &BTreeSet::from([of]));
         let depends = check.depends(written.depends.as_ref(), of, file);
+        let lean_headers = check.lean_headers(written.lean_headers.as_ref(), of, file);
         sections.push(ListedSection {
             header: format!("[{}]", written.name.place.key),
             section: Section {
@@ -41,6 +42,7 @@ pub(super) fn check(check: &mut Check<'_>, file: &BuildToml) -> Vec<Section> {
                 src: without_places(src.clone()),
                 include,
                 cxx_flags,
+                lean_headers,
             },
             src,
         });
@@ -132,6 +134,30 @@ impl Check<'_> {
                 .help("list a source such as \"kernel.cu\" or \"kernel.cpp\", or remove the section"),
         };
         self.report(problem);
+    }
+
+    /// Whether the units of a section get lean headers of torch.
+    fn lean_headers(
+        &mut self,
+        written: Option<&Spanned<bool>>,
+        backend: Backend,
+        file: &BuildToml,
+    ) -> bool {
+        let Some(written) = written else {
+            return true;
+        };
+        let why = match (backend, &file.torch) {
+            (Backend::Metal, _) => "builds on macOS use all of torch's headers",
+            (_, None) => "the kernel is not for torch",
+            (_, Some(_)) => return written.value,
+        };
+        let message = format!("`{}` has no effect: {why}", written.place.key);
+        self.report(
+            Problem::warning(code::NO_EFFECT, &written.place, message)
+                .label("ignored")
+                .help("remove it"),
+        );
+        true
     }
 
     /// Checks that every file is a header, or in a language that all the backends compile.

@@ -121,6 +121,8 @@ fn join_sections(parts: &[&Section], sources: &BTreeSet<Utf8PathBuf>) -> Section
             joint.include.clone_from(&part.include);
         }
         add_flags(&mut joint.cxx_flags, &part.cxx_flags);
+        // All of torch's headers suit every source.
+        joint.lean_headers &= part.lean_headers;
         match (&mut joint.backend, &part.backend) {
             (
                 SectionBackend::Cuda { targets, flags },

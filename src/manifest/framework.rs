@@ -28,6 +28,9 @@ pub struct WrittenTorch {
     pub stable_abi: Option<Spanned<StableAbi>>,
     /// Flags for the C++ sources of the binding.
     pub cxx_flags: Option<List<String>>,
+    /// Whether units get lean headers of torch, which include only the parts in use; true by
+    /// default.
+    pub lean_headers: Option<Spanned<bool>>,
 }
 
 /// `stable-abi`, in its two forms.
@@ -78,6 +81,7 @@ impl WrittenTorch {
             maxver: table.optional("maxver"),
             stable_abi: None,
             cxx_flags: None,
+            lean_headers: None,
         }
     }
 
@@ -101,6 +105,7 @@ impl WrittenTorch {
         Self {
             stable_abi: table.optional("stable-abi"),
             cxx_flags: table.optional("cxx-flags"),
+            lean_headers: table.optional("lean-headers"),
             ..plain
         }
     }

@@ -29,6 +29,9 @@ pub struct WrittenSection {
     pub include: Option<List<String>>,
     /// Flags for the C++ compiler.
     pub cxx_flags: Option<List<String>>,
+    /// Whether units get lean headers of torch, which include only the parts in use; true by
+    /// default.
+    pub lean_headers: Option<Spanned<bool>>,
 }
 
 /// The backend of a section and the keys that only it has.
@@ -94,8 +97,12 @@ const OWN_KEYS: &[(Backend, &[&str])] = &[
 ];
 
 /// Reads `[kernel]` of v2 to edition 5: a table from names to sections, whose dependencies are
-/// written in the words of `D`.
-pub(super) fn read_sections<D>(value: Option<&Value<'_>>, reader: &Reader) -> Vec<WrittenSection>
+/// written in the words of `D`. Sections of older editions have no `lean-headers`.
+pub(super) fn read_sections<D>(
+    value: Option<&Value<'_>>,
+    reader: &Reader,
+    is_edition_5: bool,
+) -> Vec<WrittenSection>
 where
     D: FromValue + Into<Dependency>,
 {
@@ -104,7 +111,7 @@ where
     };
     table
         .entries()
-        .map(|(name, value)| read_section::<D>(name, &value, reader))
+        .map(|(name, value)| read_section::<D>(name, &value, reader, is_edition_5))
         .collect()
 }
 
@@ -130,7 +137,12 @@ pub(super) fn read_src(table: &mut TomlTable<'_, '_>) -> Option<List<String>> {
     table.required("src", "add `src = [\"kernel.cu\"]`")
 }
 
-fn read_section<D>(name: Spanned<String>, value: &Value<'_>, reader: &Reader) -> WrittenSection
+fn read_section<D>(
+    name: Spanned<String>,
+    value: &Value<'_>,
+    reader: &Reader,
+    is_edition_5: bool,
+) -> WrittenSection
 where
     D: FromValue + Into<Dependency>,
 {
@@ -142,6 +154,7 @@ where
             src: None,
             include: None,
             cxx_flags: None,
+            lean_headers: None,
         };
     };
     let backend: Option<Spanned<OfSection>> =
@@ -154,6 +167,10 @@ where
     let src = read_src(&mut table);
     let include = table.optional("include");
     let cxx_flags = table.optional("cxx-flags");
+    let lean_headers = match is_edition_5 {
+        true => table.optional("lean-headers"),
+        false => None,
+    };
     let own = backend
         .as_ref()
         .and_then(|backend| own_keys(&mut table, backend.value));
@@ -178,6 +195,7 @@ where
         src,
         include,
         cxx_flags,
+        lean_headers,
     }
 }
 

@@ -82,6 +82,7 @@ impl BuildTomlV1 {
                 maxver: None,
                 stable_abi: None,
                 cxx_flags: None,
+                lean_headers: None,
             };
             (torch, Universal::read(table))
         });
@@ -156,6 +157,7 @@ impl BuildTomlV1 {
             src: section.src.clone(),
             include: section.include.clone(),
             cxx_flags: None,
+            lean_headers: None,
         };
         let cuda = section_for(WrittenBackend::Cuda {
             capabilities: section.cuda_capabilities.clone(),

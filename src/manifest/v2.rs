@@ -59,7 +59,7 @@ impl BuildTomlV2 {
         Self {
             general: general.map(|general| general.value).unwrap_or_default(),
             torch,
-            kernel: read_sections::<OldDependency>(kernel.as_ref(), reader),
+            kernel: read_sections::<OldDependency>(kernel.as_ref(), reader, false),
         }
     }
 

@@ -76,7 +76,7 @@ impl BuildTomlV3 {
             general: general.map(|general| general.value).unwrap_or_default(),
             torch,
             tvm_ffi,
-            kernel: read_sections::<OldDependency>(kernel.as_ref(), reader),
+            kernel: read_sections::<OldDependency>(kernel.as_ref(), reader, false),
         }
     }
 

@@ -78,7 +78,7 @@ impl BuildTomlV4 {
             torch,
             torch_noarch,
             tvm_ffi,
-            kernel: read_sections::<Dependency>(kernel.as_ref(), reader),
+            kernel: read_sections::<Dependency>(kernel.as_ref(), reader, false),
         }
     }
 

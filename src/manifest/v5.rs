@@ -138,7 +138,7 @@ impl BuildToml {
             torch_noarch,
             tvm_ffi,
             dependencies: read_dependencies(dependencies.as_ref(), reader),
-            kernel: read_sections::<Dependency>(kernel.as_ref(), reader),
+            kernel: read_sections::<Dependency>(kernel.as_ref(), reader, true),
         }
     }
 }

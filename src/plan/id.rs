@@ -52,6 +52,8 @@ impl PythonFiles {
 struct Salt<'a> {
     include: Vec<&'a str>,
     cxx_flags: &'a [String],
+    #[serde(skip_serializing_if = "bool::clone")]
+    lean_headers: bool,
     sections: Vec<SectionSalt<'a>>,
 }
 
@@ -60,6 +62,8 @@ struct SectionSalt<'a> {
     name: &'a str,
     include: Vec<&'a str>,
     cxx_flags: &'a [String],
+    #[serde(skip_serializing_if = "bool::clone")]
+    lean_headers: bool,
     depends: Vec<String>,
     capabilities: Vec<String>,
     flags: &'a [String],
@@ -100,6 +104,7 @@ fn salt(kernel: &Kernel, backend: Backend, native: bool) -> String {
         true => (kernel.framework.include(), kernel.framework.cxx_flags()),
         false => (&[][..], &[][..]),
     };
+    let torch = kernel.framework.torch();
     let sections = kernel
         .sections
         .iter()
@@ -107,6 +112,7 @@ fn salt(kernel: &Kernel, backend: Backend, native: bool) -> String {
     let salt = Salt {
         include: include.iter().map(|dir| dir.as_str()).collect(),
         cxx_flags,
+        lean_headers: !native || torch.is_none_or(|torch| torch.lean_headers),
         sections: sections
             .map(|section| {
                 let (capabilities, flags) = match &section.backend {
@@ -119,6 +125,7 @@ fn salt(kernel: &Kernel, backend: Backend, native: bool) -> String {
                     name: &section.name,
                     include: section.include.iter().map(|dir| dir.as_str()).collect(),
                     cxx_flags: &section.cxx_flags,
+                    lean_headers: section.lean_headers,
                     depends: section
                         .depends
                         .iter()

@@ -43,6 +43,11 @@ pub(super) fn metadata(
         },
         kernel_depends,
         header_depends: header_depends.into_iter().collect(),
+        lean_headers: components
+            .iter()
+            .flat_map(|component| &component.units)
+            .any(|group| !group.lean_headers)
+            .then_some(false),
         backend: BackendMetadata {
             r#type: backend.as_str(),
             archs: archs(kernel, backend, components),

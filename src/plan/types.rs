@@ -143,6 +143,9 @@ pub struct Component {
     /// Whether its flags ask for OpenMP.
     #[serde(skip)]
     pub openmp: bool,
+    /// Whether build.toml lets its units get lean headers of torch.
+    #[serde(skip)]
+    pub lean_headers: bool,
     /// The namespaces in which its units define operators.
     #[serde(skip)]
     pub operators: Operators,
@@ -160,6 +163,9 @@ pub struct UnitGroup {
     /// rule).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub heavy: bool,
+    /// Whether the units get lean headers of torch.
+    #[serde(rename = "leanHeaders", skip_serializing_if = "bool::clone")]
+    pub lean_headers: bool,
     /// Pin families of libraries of headers, from `depends`.
     #[serde(rename = "headerLibraries", skip_serializing_if = "Vec::is_empty")]
     pub header_families: Vec<String>,
@@ -298,6 +304,9 @@ pub struct Metadata {
     /// Libraries of headers that the kernel was compiled against. The client ignores them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub header_depends: Vec<HeaderDepend>,
+    /// `Some(false)` if build.toml switches lean headers off for a unit. The client ignores it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lean_headers: Option<bool>,
     /// The oldest client that can load the kernel.
     pub kernels_minver: &'static str,
     pub backend: BackendMetadata,

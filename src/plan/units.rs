@@ -108,18 +108,24 @@ pub(super) fn components(
         let device_flags = context.device_flags(section, notes);
         sections.push((section, archs, device_flags));
     }
-    components.push(context.component(
-        kernel.framework.name(),
-        kernel.framework.include(),
-        kernel.framework.units(),
-        &ComponentSettings {
-            cxx: kernel.framework.cxx_flags(),
-            header_families: compilation.header_families.iter().cloned().collect(),
-            header_archives: compilation.header_archives.keys().cloned().collect(),
-            ..ComponentSettings::default()
-        },
-        all.into_iter().collect(),
-    ));
+    components.push(
+        context.component(
+            kernel.framework.name(),
+            kernel.framework.include(),
+            kernel.framework.units(),
+            &ComponentSettings {
+                cxx: kernel.framework.cxx_flags(),
+                header_families: compilation.header_families.iter().cloned().collect(),
+                header_archives: compilation.header_archives.keys().cloned().collect(),
+                lean_headers: kernel
+                    .framework
+                    .torch()
+                    .is_none_or(|torch| torch.lean_headers),
+                ..ComponentSettings::default()
+            },
+            all.into_iter().collect(),
+        ),
+    );
     for (section, archs, device_flags) in sections {
         components.push(context.component(
             &section.name,
@@ -132,6 +138,7 @@ pub(super) fn components(
                 sycl: row.backend == Backend::Xpu,
                 header_families: context.header_families(section, table),
                 header_archives: context.header_archives(section),
+                lean_headers: section.lean_headers,
             },
             archs,
         ));
@@ -164,6 +171,8 @@ struct ComponentSettings<'a> {
     header_families: Vec<String>,
     /// Names of archives of headers, in the order in which they are searched.
     header_archives: Vec<String>,
+    /// Whether units get lean headers of torch.
+    lean_headers: bool,
 }
 
 /// The names that a section has itself, then all others.
@@ -252,6 +261,7 @@ impl VariantContext<'_> {
                     namespace,
                     framework,
                     heavy,
+                    lean_headers: settings.lean_headers || !framework,
                     header_families: settings.header_families.clone(),
                     header_archives: settings.header_archives.clone(),
                     flags: flags::driver_flags(row, driver).unit(demands, &self.defines, &flags),
@@ -281,6 +291,7 @@ impl VariantContext<'_> {
             archs,
             more_archs: device::flags_name_archs(settings.device),
             openmp: openmp::is_asked_for(settings.cxx) || openmp::is_asked_for(settings.device),
+            lean_headers: settings.lean_headers,
         }
     }
 

@@ -31,6 +31,7 @@ pub fn compact(kernel: &Kernel) -> String {
             list(&mut out, "pyext", &torch.pyext);
             list(&mut out, "flags", &torch.cxx_flags);
             bounds(&mut out, "torch", &torch.bounds);
+            option(&mut out, "headers of torch", full(torch.lean_headers));
             for (backend, version) in &torch.stable_abi {
                 write!(out, "; {backend} ABI of {version}").expect("write");
             }
@@ -59,6 +60,7 @@ fn section(out: &mut String, section: &Section) {
     list(out, "include", &section.include);
     list(out, "flags", &section.cxx_flags);
     list(out, "depends", &section.depends);
+    option(out, "headers of torch", full(section.lean_headers));
     match &section.backend {
         SectionBackend::Cpu | SectionBackend::Metal => {}
         SectionBackend::Cuda { targets, flags } => {
@@ -78,6 +80,11 @@ fn section(out: &mut String, section: &Section) {
         }
         SectionBackend::Xpu { flags } => list(out, "sycl", flags),
     }
+}
+
+/// The word for units that get all of torch's headers.
+fn full(lean: bool) -> Option<&'static str> {
+    (!lean).then_some("all")
 }
 
 fn list<T: ToString>(out: &mut String, what: &str, items: impl IntoIterator<Item = T>) {

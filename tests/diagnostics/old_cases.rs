@@ -226,5 +226,11 @@ pub const OLD: &[OldCase] = &[
         "[torch]\nsrc = [\"torch-ext/torch_binding.cpp\"]\nstable-abi = \"2.10\"\n",
         "[general.hub]\n",
     ),
+    (
+        "v4-lean-headers",
+        V4,
+        SRC,
+        "src = [\"csrc/relu.cu\"]\nlean-headers = false",
+    ),
     ("v4-cutlass-sycl", V4, "[\"torch\"]", "[\"cutlass_sycl\"]"),
 ];

@@ -174,6 +174,14 @@ pub const V5: &[ValidCase] = &[
         "[general]\nname = \"relu\"\nversion = 1\nedition = 5\nlicense = \"mit\"\nbackends = [\"cpu\"]\nkernel-depends = [{ repo-id = \"org/a\", version = 0 }, { repo-id = \"org/b\", revision = \"main\" }]\n[torch-noarch]\n",
     ),
     (
+        "v5-lean-headers",
+        "[general]\nname = \"relu\"\nversion = 1\nedition = 5\nlicense = \"mit\"\nbackends = [\"cuda\", \"metal\"]\n[torch]\nsrc = [\"torch-ext/torch_binding.cpp\"]\nlean-headers = false\n[kernel.a]\nbackend = \"cuda\"\nsrc = [\"csrc/relu.cu\"]\ndepends = []\nlean-headers = true\n[kernel.b]\nbackend = \"cuda\"\nsrc = [\"csrc/relu_shared.cpp\"]\ndepends = []\nlean-headers = false\n[kernel.m]\nbackend = \"metal\"\nsrc = [\"csrc/relu.mm\"]\ndepends = []\nlean-headers = false\n",
+    ),
+    (
+        "v5-lean-headers-of-tvm-ffi",
+        "[general]\nname = \"relu\"\nversion = 1\nedition = 5\nlicense = \"mit\"\nbackends = [\"cpu\"]\n[tvm-ffi]\nsrc = [\"torch-ext/torch_binding.cpp\"]\n[kernel.c]\nbackend = \"cpu\"\nsrc = [\"csrc/relu_cpu.cpp\"]\ndepends = []\nlean-headers = false\n",
+    ),
+    (
         "v5-dashes-in-a-row",
         "[general]\nname = \"re--lu\"\nversion = 1\nedition = 5\nlicense = \"mit\"\nbackends = [\"cpu\"]\n[torch-noarch]\n",
     ),

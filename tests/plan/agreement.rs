@@ -166,6 +166,7 @@ minver = "2.9"
 
 [kernel.old]
 backend = "cuda"
+lean-headers = false
 depends = []
 src = ["csrc/a.cu", "csrc/e.c"]
 cuda-capabilities = ["7.5", "8.0"]
@@ -180,6 +181,7 @@ cuda-minver = "12.8"
 
 [kernel.host]
 backend = "cpu"
+lean-headers = false
 depends = ["torch"]
 src = ["csrc/c.cpp", "csrc/d.cpp"]
 cxx-flags = ["-fopenmp"]
@@ -239,6 +241,7 @@ backends = ["cuda", "cpu"]
 [torch]
 src = ["torch-ext/binding.cpp", "csrc/d.cpp"]
 maxver = "2.8"
+lean-headers = false
 
 [kernel.gpu]
 backend = "cuda"

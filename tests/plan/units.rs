@@ -334,6 +334,56 @@ fn device_code_with_headers_of_torch_or_of_libraries_is_heavy() {
     assert_eq!(heavy, ["cub.cu", "torch.cu"]);
 }
 
+/// `lean-headers = false` concerns the units of its section that include headers of torch, and
+/// gives the build another id, so that one process can load it beside the build with lean headers.
+#[test]
+fn lean_headers_are_switched_off_by_section() {
+    let sections = |relu: &str, more: &str| {
+        format!(
+            "{CUDA}[kernel.relu]\nbackend = \"cuda\"\ndepends = [\"torch\"]\n\
+             src = [\"a.cu\", \"b.cu\", \"common.cu\"]\n{relu}\n\
+             [kernel.more]\nbackend = \"cuda\"\ndepends = [\"torch\"]\nsrc = [\"common.cu\"]\n{more}\n"
+        )
+    };
+    let torch = "#include <torch/all.h>\n";
+    let files = [
+        ("a.cu", torch),
+        ("b.cu", ""),
+        ("common.cu", torch),
+        ("torch-ext/binding.cpp", torch),
+    ];
+    let of = |build_toml: &str| {
+        let (_, variant) = only(&Sample::new(build_toml, &files));
+        let groups = variant
+            .components
+            .iter()
+            .flat_map(|component| &component.units);
+        let full = groups.filter(|group| !group.lean_headers);
+        let full: Vec<String> = full.flat_map(|group| group.sources.clone()).collect();
+        (full, variant.metadata.lean_headers, variant.id.salt)
+    };
+    let (full, metadata, lean_salt) = of(&sections("", ""));
+    assert_eq!((full.len(), metadata), (0, None));
+    let (_, _, salt) = of(&sections("lean-headers = true", ""));
+    assert_eq!(salt, lean_salt);
+    // A source of two sections is compiled with all headers if one of them asks for it.
+    for (relu, more, expected) in [
+        ("lean-headers = false", "", &["a.cu", "common.cu"][..]),
+        ("", "lean-headers = false", &["common.cu"]),
+    ] {
+        let (mut full, metadata, salt) = of(&sections(relu, more));
+        full.sort();
+        assert_eq!(full, expected);
+        assert_eq!(metadata, Some(false));
+        assert_ne!(salt, lean_salt);
+    }
+    let binding = sections("", "").replacen("[torch]\n", "[torch]\nlean-headers = false\n", 1);
+    let (full, metadata, salt) = of(&binding);
+    assert_eq!(full, ["torch-ext/binding.cpp"]);
+    assert_eq!(metadata, Some(false));
+    assert_ne!(salt, lean_salt);
+}
+
 /// Units that know the op namespace compile again with every change of the kernel; other units do
 /// not.
 #[test]

@@ -75,6 +75,7 @@ fn has_type(name: &str, value: &Value) -> bool {
         "object" => value.is_object(),
         "array" => value.is_array(),
         "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
         "integer" => value.is_i64() || value.is_u64(),
         other => panic!("the validator of the tests does not know the type {other}"),
     }

@@ -30,6 +30,11 @@ pub fn table(file: &BuildToml) -> Table {
             abi.map(|abi| stable_abi(&abi.value)),
         );
         put(&mut table, "cxx-flags", strings(torch.cxx_flags.as_ref()));
+        put(
+            &mut table,
+            "lean-headers",
+            boolean(torch.lean_headers.as_ref()),
+        );
         root.insert("torch", Item::Table(table));
     }
     if let Some(noarch) = &file.torch_noarch {
@@ -166,6 +171,11 @@ fn kernel(section: &WrittenSection) -> Table {
     put(&mut table, "src", strings(section.src.as_ref()));
     put(&mut table, "include", strings(section.include.as_ref()));
     put(&mut table, "cxx-flags", strings(section.cxx_flags.as_ref()));
+    put(
+        &mut table,
+        "lean-headers",
+        boolean(section.lean_headers.as_ref()),
+    );
     match backend {
         Some(WrittenBackend::Cuda {
             capabilities,
@@ -211,6 +221,10 @@ fn integer(number: u64) -> Value {
 
 fn string(text: Option<&Spanned<String>>) -> Option<Value> {
     Some(Value::from(text?.value.as_str()))
+}
+
+fn boolean(boolean: Option<&Spanned<bool>>) -> Option<Value> {
+    Some(Value::from(boolean?.value))
 }
 
 /// A version as written: "13.0" stays "13.0".
