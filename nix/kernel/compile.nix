@@ -17,6 +17,8 @@
   # Whether the units reach headers of the framework or of Python. If not, these headers are no
   # inputs.
   framework,
+  # Whether units that include torch's umbrella headers may be compiled with lean ones.
+  leanHeaders ? true,
   # Whether only machines that offer `big-parallel` may compile the units.
   heavy ? false,
   # Whether the units get lean headers of torch.
@@ -40,6 +42,8 @@ let
       ]
     else
       [ ];
+  # Lean headers of torch; null if units do not get them.
+  lean = if framework && leanHeaders then toolchain.framework.leanHeaders or null else null;
   # The GPU toolkits of the variant.
   toolkits = present [
     toolchain.cuda
@@ -90,13 +94,16 @@ let
       includesScript = ./includes.sh;
       compileScript = ./compile.sh;
       registration = if registration == null then "" else registration;
+      lean = if lean == null then "" else lean;
+      selectHeaders = if lean == null then "" else ../../templates/lean-headers/select.awk;
+      inherit libraries;
       system_include =
         builtins.concatMap (tool: tool.include) frameworks
         ++ libraries
         ++ builtins.concatMap (tool: tool.include) toolkits;
       # Prefixes of headers' paths, which must not reach the object.
       prefixes =
-        (if framework then [ toolchain.framework.prefix ] else [ ])
+        (if framework then present [ toolchain.framework.prefix lean ] else [ ])
         ++ libraries
         ++ builtins.concatMap (tool: tool.include) toolkits;
     };

@@ -15,7 +15,7 @@ place "$file" "./$source"
 . "$includesScript"
 
 command=()
-search=()
+folders=()
 if [ -n "$registration" ]; then
     # The header stands where authors' bindings look for it: beside them, unless they brought their
     # own.
@@ -27,9 +27,13 @@ elif [ -n "$registration" ]; then
     command+=(-DKERNEL_BUILDER_NAMESPACE_LINKED)
 fi
 # A name with `..` needs the folder that it begins at.
-for dir in "${include[@]}"; do folder "$dir" && search+=("-I$dir"); done
-# Shaders see no C++.
-[ "$driver" = metal ] || for dir in "${system_include[@]}"; do search+=(-isystem "$dir"); done
+for dir in "${include[@]}"; do folder "$dir" && folders+=("-I$dir"); done
+# NB: the source is named by its relative path, so that __FILE__ is the same wherever the build
+# runs.
+unit=./$source
+case $driver:$source in
+hip:*.cu) unit=./$(python3 "$hipify" "$torchHipify" "$source" "${include[@]}") ;;
+esac
 
 # Runs a compiler and says how much memory it took, for `kernel-builder build` to learn from.
 measured() {
@@ -45,96 +49,138 @@ measured() {
     printf 'kernel-builder: peak memory in kB: %d\n' $((peak * 1024 / page))
 }
 
-# NB: the source is named by its relative path, so that __FILE__ is the same wherever the build
-# runs.
-case $driver in
-gcc | g++ | icx | icpx)
-    for prefix in "${prefixes[@]}"; do command+=("-ffile-prefix-map=$prefix=/toolchain"); done
-    measured "$driver" "${command[@]}" "${search[@]}" "${flags[@]}" -o "$out" -c "./$source"
-    ;;
-nvcc)
-    for prefix in "${prefixes[@]}"; do command+=(-Xcompiler "-ffile-prefix-map=$prefix=/toolchain"); done
-    # --keep gives temporary files names that do not hold the process id, --frandom-seed a fixed
-    # module id.
-    mkdir ../keep
-    # nvcc splits the flags that it passes on at commas.
-    [ "$part" = whole ] || [ -z "$archList" ] ||
-        command+=(-Xcompiler -U__CUDA_ARCH_LIST__ -Xcompiler "-D__CUDA_ARCH_LIST__=${archList//,/\\,}")
-    nvcc=("$cuda/bin/nvcc" -ccbin "$(command -v g++)" --keep --keep-dir ../keep --frandom-seed="$source"
-        "${command[@]}" "${search[@]}" "${flags[@]}")
-    case $part in
-    whole) measured "${nvcc[@]}" -o "$out" -c "./$source" ;;
-    sm_*)
-        mkdir "$out"
-        measured "${nvcc[@]}" -o "$out/cubin" -cubin "./$source"
+# Compiles the unit to $out. Arguments: flags that come before its other folders of headers.
+compile_unit() {
+    local search=("${folders[@]}" "$@") dir prefix
+    # Shaders see no C++.
+    [ "$driver" = metal ] || for dir in "${system_include[@]}"; do search+=(-isystem "$dir"); done
+    case $driver in
+    gcc | g++ | icx | icpx)
+        for prefix in "${prefixes[@]}"; do command+=("-ffile-prefix-map=$prefix=/toolchain"); done
+        measured "$driver" "${command[@]}" "${search[@]}" "${flags[@]}" -o "$out" -c "$unit"
         ;;
-    host*)
-        # The device code of one architecture is kept beside the object that holds it.
-        mkdir "$out"
-        measured "${nvcc[@]}" -o "$out/object" -c "./$source"
-        cp ../keep/*.cubin "$out/cubin"
+    nvcc)
+        for prefix in "${prefixes[@]}"; do command+=(-Xcompiler "-ffile-prefix-map=$prefix=/toolchain"); done
+        # --keep gives temporary files names that do not hold the process id, --frandom-seed a fixed
+        # module id.
+        mkdir ../keep
+        # nvcc splits the flags that it passes on at commas.
+        [ "$part" = whole ] || [ -z "$archList" ] ||
+            command+=(-Xcompiler -U__CUDA_ARCH_LIST__ -Xcompiler "-D__CUDA_ARCH_LIST__=${archList//,/\\,}")
+        nvcc=("$cuda/bin/nvcc" -ccbin "$(command -v g++)" --keep --keep-dir ../keep --frandom-seed="$source"
+            "${command[@]}" "${search[@]}" "${flags[@]}")
+        case $part in
+        whole) measured "${nvcc[@]}" -o "$out" -c "$unit" ;;
+        sm_*)
+            mkdir "$out"
+            measured "${nvcc[@]}" -o "$out/cubin" -cubin "$unit"
+            ;;
+        host*)
+            # The device code of one architecture is kept beside the object that holds it.
+            mkdir "$out"
+            measured "${nvcc[@]}" -o "$out/object" -c "$unit"
+            cp ../keep/*.cubin "$out/cubin"
+            ;;
+        esac
+        if [ "$part" != whole ]; then
+            cp ../keep/*.ptx "$out/ptx"
+            cp ../keep/*.module_id "$out/module_id"
+            awk -F'"' '/^# / && $2 !~ /^</ { print $2 }' ../keep/*.ii >../headers
+        fi
         ;;
+    clang)
+        for prefix in "${prefixes[@]}"; do command+=("-ffile-prefix-map=$prefix=/toolchain"); done
+        # Without an id, clang makes one of its arguments.
+        clang=(clang++ --cuda-path="$cuda" -ffile-compilation-dir=. -cuid="$(printf %s "$source" | sha256sum | cut -c 1-16)"
+            "${command[@]}" "${search[@]}" "${flags[@]}")
+        if [ "$part" != whole ]; then
+            # Some flags are for the other parts.
+            clang+=(-Wno-unused-command-line-argument -MD -MF ../dependencies)
+            # Not every release defines it.
+            printf '#ifdef __CUDA_ARCH_LIST__\n#undef __CUDA_ARCH_LIST__\n#define __CUDA_ARCH_LIST__ %s\n#endif\n' \
+                "$archList" >../arch_list.h
+            [ -z "$archList" ] || clang+=(-include ../arch_list.h)
+        fi
+        case $part in
+        whole) measured "${clang[@]}" -o "$out" -c "$unit" ;;
+        sm_*)
+            mkdir "$out"
+            { printf '#!%s\n' "$builder" && cat "$ptxas"; } >../ptxas
+            chmod 755 ../ptxas
+            export KEPT_PTX="$out/ptx" PTXAS="$cuda/bin/ptxas"
+            measured "${clang[@]}" --cuda-device-only --no-gpu-bundle-output --ptxas-path="$PWD/../ptxas" -o "$out/cubin" -c "$unit"
+            ;;
+        host)
+            # Something stands for the device code, so that there is a place for it.
+            printf 'fatbinary' >../fatbinary
+            mkdir "$out"
+            measured "${clang[@]}" --cuda-host-only -Xclang -fcuda-include-gpubinary -Xclang ../fatbinary -o "$out/object" -c "$unit"
+            ;;
+        esac
+        [ "$part" = whole ] || sed 's/[\\ ]\+/\n/g' ../dependencies >../headers
+        ;;
+    hip)
+        for prefix in "${prefixes[@]}"; do command+=("-ffile-prefix-map=$prefix=/toolchain"); done
+        # Without an id, clang makes one of the paths that this build has.
+        measured clang++ -cuid="$(printf %s "${unit#./}" | sha256sum | cut -c 1-16)" -ffile-compilation-dir=. \
+            "${command[@]}" "${search[@]}" "${flags[@]}" -o "$out" -x hip -c "$unit"
+        ;;
+    apple-clang | apple-clang++)
+        for prefix in "${prefixes[@]}"; do command+=("-ffile-prefix-map=$prefix=/toolchain"); done
+        search+=(-isystem "$(xcode-select --print-path)/Library/Frameworks/Python3.framework/Headers")
+        if [ -n "$metallibHeader" ]; then
+            mkdir -p ../generated
+            cp "$metallibHeader" ../generated/kernel_builder_metallib.h
+            search+=(-I../generated)
+        fi
+        xcrun --sdk macosx "${driver#apple-}" "${command[@]}" "${search[@]}" "${flags[@]}" -o "$out" -c "$unit"
+        ;;
+    metal)
+        # shellcheck source=nix/kernel/metal.sh
+        . "$metal"
+        "$metal_bin/metal" "${search[@]}" "${flags[@]}" -o "$out" -c "$unit"
+        ;;
+    *) fail "no recipe for the driver $driver" ;;
     esac
-    if [ "$part" != whole ]; then
-        cp ../keep/*.ptx "$out/ptx"
-        cp ../keep/*.module_id "$out/module_id"
-        awk -F'"' '/^# / && $2 !~ /^</ { print $2 }' ../keep/*.ii >../headers
+}
+
+# Whether torch's headers may be lean: `none` if the unit includes none, `lean`, or `full` and why
+# not.
+headers_of_torch=none
+if [ -n "$lean" ]; then
+    mapfile -t texts < <(
+        find . -type f ! -path ./torch-ext/registration.h
+        [ ${#libraries[@]} -eq 0 ] || grep -rlE '#[ \t]*include[ \t]*[<"](ATen|c10|torch)/' "${libraries[@]}"
+    )
+    mkdir -p ../lean/lean
+    headers_of_torch=$(awk -v out=../lean/lean -f "$selectHeaders" "$lean/index" "${texts[@]}")
+fi
+case $headers_of_torch in
+none) compile_unit ;;
+lean)
+    # NB: in a condition, bash would go on after an error.
+    set +e
+    (
+        set -e
+        compile_unit -DAT_PER_OPERATOR_HEADERS -isystem ../lean -isystem "$lean/include"
+    ) >../lean-log 2>&1
+    status=$?
+    set -e
+    if [ $status -eq 0 ]; then
+        cat ../lean-log
+    else
+        rm -rf "$out" ../keep
+        compile_unit
+        headers_of_torch="full $(grep -m 1 -E '(^|[^-[:alnum:]])error' ../lean-log | sed 's|/nix/store/[^/]*/||g')"
     fi
     ;;
-clang)
-    for prefix in "${prefixes[@]}"; do command+=("-ffile-prefix-map=$prefix=/toolchain"); done
-    # Without an id, clang makes one of its arguments.
-    clang=(clang++ --cuda-path="$cuda" -ffile-compilation-dir=. -cuid="$(printf %s "$source" | sha256sum | cut -c 1-16)"
-        "${command[@]}" "${search[@]}" "${flags[@]}")
-    if [ "$part" != whole ]; then
-        # Some flags are for the other parts.
-        clang+=(-Wno-unused-command-line-argument -MD -MF ../dependencies)
-        # Not every release defines it.
-        printf '#ifdef __CUDA_ARCH_LIST__\n#undef __CUDA_ARCH_LIST__\n#define __CUDA_ARCH_LIST__ %s\n#endif\n' \
-            "$archList" >../arch_list.h
-        [ -z "$archList" ] || clang+=(-include ../arch_list.h)
-    fi
-    case $part in
-    whole) measured "${clang[@]}" -o "$out" -c "./$source" ;;
-    sm_*)
-        mkdir "$out"
-        { printf '#!%s\n' "$builder" && cat "$ptxas"; } >../ptxas
-        chmod 755 ../ptxas
-        export KEPT_PTX="$out/ptx" PTXAS="$cuda/bin/ptxas"
-        measured "${clang[@]}" --cuda-device-only --no-gpu-bundle-output --ptxas-path="$PWD/../ptxas" -o "$out/cubin" -c "./$source"
-        ;;
-    host)
-        # Something stands for the device code, so that there is a place for it.
-        printf 'fatbinary' >../fatbinary
-        mkdir "$out"
-        measured "${clang[@]}" --cuda-host-only -Xclang -fcuda-include-gpubinary -Xclang ../fatbinary -o "$out/object" -c "./$source"
-        ;;
-    esac
-    [ "$part" = whole ] || sed 's/[\\ ]\+/\n/g' ../dependencies >../headers
+full*) compile_unit ;;
+*) fail "cannot read the headers of $source" ;;
+esac
+# NB: `kernel-builder build` shows lines that begin like this.
+case $headers_of_torch in full*)
+    printf "kernel-builder: note: %s is compiled with torch's own headers: %s\n" "$source" "${headers_of_torch#full }"
     ;;
-hip)
-    for prefix in "${prefixes[@]}"; do command+=("-ffile-prefix-map=$prefix=/toolchain"); done
-    case $source in *.cu) source=$(python3 "$hipify" "$torchHipify" "$source" "${include[@]}") ;; esac
-    # Without an id, clang makes one of the paths that this build has.
-    measured clang++ -cuid="$(printf %s "$source" | sha256sum | cut -c 1-16)" -ffile-compilation-dir=. \
-        "${command[@]}" "${search[@]}" "${flags[@]}" -o "$out" -x hip -c "./$source"
-    ;;
-apple-clang | apple-clang++)
-    for prefix in "${prefixes[@]}"; do command+=("-ffile-prefix-map=$prefix=/toolchain"); done
-    search+=(-isystem "$(xcode-select --print-path)/Library/Frameworks/Python3.framework/Headers")
-    if [ -n "$metallibHeader" ]; then
-        mkdir -p ../generated
-        cp "$metallibHeader" ../generated/kernel_builder_metallib.h
-        search+=(-I../generated)
-    fi
-    xcrun --sdk macosx "${driver#apple-}" "${command[@]}" "${search[@]}" "${flags[@]}" -o "$out" -c "./$source"
-    ;;
-metal)
-    # shellcheck source=nix/kernel/metal.sh
-    . "$metal"
-    "$metal_bin/metal" "${search[@]}" "${flags[@]}" -o "$out" -c "./$source"
-    ;;
-*) fail "no recipe for the driver $driver" ;;
 esac
 
 # Headers that look at the architectures of the whole unit, if this part was told nothing of them.

@@ -4,8 +4,8 @@
 {
   name,
   host,
-  # The Python that unpacks wheels, which are too large for the seed's unzip; null if no
-  # wheel is.
+  # The Python that makes lean headers and unpacks wheels, which are too large for the seed's unzip;
+  # null if neither is needed.
   interpreter,
   pins,
   run,
@@ -26,12 +26,25 @@ let
       inherit folder;
     };
   headers = if isWheel then members "headers" "torch/include" else pin;
-in
-{
   include = [
     "${headers}/torch/include"
     "${headers}/torch/include/torch/csrc/api/include"
   ];
+in
+{
+  inherit include;
+  # Umbrella headers of which a unit gets the parts that it names (templates/lean-headers/make.py).
+  leanHeaders =
+    if interpreter == null then
+      null
+    else
+      run {
+        name = "${name}-lean-headers";
+        script = ./lean-headers.sh;
+        program = ../../templates/lean-headers/make.py;
+        tools = [ interpreter ];
+        folders = include;
+      };
   # A prefix that must not reach an object (torch's macros expand __FILE__).
   prefix = "${headers}/torch";
   # The folder of torch's translator of CUDA sources, the Python package `hipify`.

@@ -1,0 +1,2 @@
+# Torch's headers -> $out, lean headers of them.
+python3 "$program" "${folders[@]}" "$out"

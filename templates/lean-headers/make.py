@@ -1,0 +1,440 @@
+"""Lean headers of torch: umbrella headers that include what a source names, and no more.
+
+    python3 make.py TORCH_INCLUDE... OUT
+
+TORCH_INCLUDE are the folders of headers of one torch release, in the order of a compiler's search.
+OUT gets two things:
+
+    include/  torch's umbrella headers without their includes, to be searched before torch's own.
+              Each includes `lean/NAME`, which select.awk writes for one source.
+    index     the names that each header of torch declares, as select.awk reads them.
+
+The text of every other header stays torch's own, so a source can only differ by a declaration that
+it does not see. A declaration that it names is selected. Standard headers, and operators of types
+that every source sees, are always there.
+
+Headers are read as text, and every branch of a conditional counts. A header whose text cannot be
+followed declares every identifier in it. The program needs Python 3.9 alone.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+# Headers that include hundreds of others, from the innermost to the outermost: each reaches the
+# ones before it.
+UMBRELLAS = [
+    "ATen/Functions.h",
+    "ATen/ATen.h",
+    "torch/types.h",
+    "torch/all.h",
+    "torch/extension.h",
+]
+# More headers with the declarations of all operators. A header that includes one of these, or one
+# of UMBRELLAS, cannot be included alone.
+COLLECTIONS = UMBRELLAS + ["ATen/NativeFunctions.h", "ATen/Operators.h", "torch/torch.h"]
+# Headers that include a collection and use none of its operators.
+SELF_SUFFICIENT = ["torch/utils.h"]
+# The headers that every source sees: the tensor class, then headers that functions of
+# ATen/Functions.h need.
+BASE = ["ATen/core/Tensor.h", "ATen/core/LegacyTypeDispatch.h"]
+BASE_OPERATORS = [
+    "ATen/ops/%s.h" % name for name in ("from_blob", "std", "std_mean", "tensor", "var", "var_mean")
+]
+# Headers that include the headers of many operators.
+OPERATORS = ["ATen/TensorOperators.h", "torch/csrc/autograd/generated/variable_factories.h"]
+# Headers that headers of operators include and do not use. They cost more than the tensor class.
+UNUSED = ["ATen/Context.h", "ATen/DeviceGuard.h"]
+# The macro that leaves UNUSED out.
+WITHOUT_UNUSED = "KERNEL_BUILDER_OPERATORS"
+# The macro with which torch's own headers include single operators instead of a collection.
+SINGLE_OPERATORS = "AT_PER_OPERATOR_HEADERS"
+# Namespaces in which the compiler looks for functions by the types of their arguments, so that a
+# source need not write them.
+OPEN_NAMESPACES = ["", "at", "c10", "std"]
+# The folder of the C++ frontend. It lies in the first folder of headers, and is searched itself.
+FRONTEND = "torch/csrc/api/include/"
+# Folders of libraries that come with torch. Types of torch are no arguments of their operators.
+LIBRARIES = ("fmt/", "pybind11/")
+
+DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)(?:\\\n|[^\n])*", re.M)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]')
+COMMENT = re.compile(r"//(?:\\\n|[^\n])*|/\*.*?\*/", re.S)
+# A comment, a literal or an attribute.
+NO_DECLARATION = re.compile(
+    COMMENT.pattern
+    + r"""|R"([^(\s]*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])'|\[\[.*?\]\]""",
+    re.S,
+)
+NAMESPACE_BEGIN = re.compile(r"\w+_NAMESPACE_BEGIN\(([^)]*)\)")
+NAMESPACE_END = re.compile(r"\w+_NAMESPACE_END\([^)]*\)")
+TOKEN = re.compile(r"[A-Za-z_]\w*|::|->|&&|[^\s\w]")
+NAME = re.compile(r"[A-Za-z_]\w*\Z")
+MACRO = re.compile(r"[A-Z0-9]+_[A-Z0-9_]+\Z")
+STANDARD_HEADER = re.compile(
+    r"[a-z_]+\Z|(assert|ctype|errno|float|limits|locale|math|setjmp|signal|stdarg|stddef|stdint|stdio|stdlib|string|time)\.h\Z"
+)
+CLASS_KEYS = ("class", "enum", "struct", "union")
+KEYWORDS = frozenset(
+    """__attribute__ __device__ __host__ alignas auto bool char class const constexpr decltype default
+    defined delete double enum explicit extern false final float friend if inline int long mutable
+    namespace noexcept nullptr operator private protected public requires return short signed sizeof
+    static static_assert struct template this throw true typedef typename union unsigned using virtual
+    void volatile while""".split()
+)
+
+
+class Header:
+    """The names that a header declares, and the names of the headers that it includes.
+
+    `includes` are of all branches, `single_includes` of those for SINGLE_OPERATORS, and
+    `certain_includes` stand in no branch. `declared` are pairs of the innermost namespace and the
+    name. The name of an operator is `operator` and the names of its declaration, with blanks.
+    """
+
+    def __init__(self, text):
+        self.includes = []
+        self.single_includes = []
+        self.certain_includes = []
+        self.declared = set()
+        self._read_directives(COMMENT.sub(" ", text))
+        code = NO_DECLARATION.sub(lambda match: '""' if match[0][0] in 'R"' else " ", text)
+        self._read_declarations(DIRECTIVE.sub(" ", code))
+
+    def _read_directives(self, text):
+        # For each open conditional, whether its branch is that of SINGLE_OPERATORS, and whether
+        # every compilation reads it.
+        branches = []
+        for match in DIRECTIVE.finditer(text):
+            directive, line = match[1], match[0]
+            if directive in ("if", "ifdef", "ifndef"):
+                without = SINGLE_OPERATORS in line and ("ndef" in directive or "!" in line)
+                is_guard = re.search(r"ifndef\s+\w+_H_*\s*$|TORCH_STABLE_ONLY", line)
+                branches.append((not without, is_guard or SINGLE_OPERATORS in line and not without))
+            elif directive in ("elif", "else") and branches:
+                is_single, _ = branches.pop()
+                branches.append((True, not is_single))
+            elif directive == "endif" and branches:
+                branches.pop()
+            elif directive == "define":
+                self.declared.update(("", name) for name in re.findall(r"define\s+(\w+)", line)[:1])
+                if re.search(r"\boperator\b", line):
+                    self.declared.add(("", "operator"))
+            elif directive == "include" and INCLUDE.match(line):
+                name = INCLUDE.match(line)[1]
+                self.includes.append(name)
+                if all(is_single for is_single, _ in branches):
+                    self.single_includes.append(name)
+                if all(is_certain for _, is_certain in branches):
+                    self.certain_includes.append(name)
+
+    def _read_declarations(self, text):
+        text = NAMESPACE_BEGIN.sub(lambda match: " namespace %s { " % _namespace(match[1]), text)
+        text = NAMESPACE_END.sub("}", text)
+        text = text.replace("FMT_BEGIN_NAMESPACE", "namespace fmt {").replace("FMT_END_NAMESPACE", "}")
+        tokens = TOKEN.findall(text)
+        found = _declarations(tokens)
+        if found is None:
+            found = [("", token) for token in tokens if NAME.match(token)]
+        self.declared.update((space, name) for space, name in found if name not in KEYWORDS)
+
+
+def _namespace(arguments):
+    """The namespace that a macro opens."""
+    return arguments.replace(",", "::").replace("PYBIND11_NAMESPACE", "pybind11")
+
+
+def _closing(tokens, opening):
+    """The index of the brace that closes the one at an index; None if there is none."""
+    depth = 0
+    for at in range(opening, len(tokens)):
+        depth += (tokens[at] == "{") - (tokens[at] == "}")
+        if depth == 0:
+            return at
+    return None
+
+
+def _declarations(tokens):
+    """The declarations at namespace scope, as in `Header.declared`; None if brackets do not match."""
+    found = []
+    namespaces = [""]
+    # The number of names of each open namespace.
+    opened = []
+    declaration = []
+    parentheses = 0
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        parentheses += (token == "(") - (token == ")")
+        if token == "{":
+            if declaration[:1] == ["namespace"]:
+                names = [name for name in declaration[1:] if NAME.match(name)]
+                namespaces += names
+                opened.append(len(names))
+            elif declaration[:2] == ["inline", "namespace"] or declaration == ["extern", '"', '"']:
+                opened.append(0)
+            else:
+                end = _closing(tokens, at)
+                if end is None:
+                    return None
+                body = tokens[at + 1 : end]
+                at = end
+                if parentheses > 0:
+                    # A default argument.
+                    at += 1
+                    continue
+                found += [(namespaces[-1], name) for name in _declared_names(declaration, body)]
+            declaration = []
+        elif token == "}":
+            if not opened or parentheses != 0:
+                return None
+            del namespaces[len(namespaces) - opened.pop() :]
+            declaration = []
+        elif token == ";" and parentheses == 0:
+            found += [(namespaces[-1], name) for name in _declared_names(declaration, None)]
+            declaration = []
+        else:
+            declaration.append(token)
+        at += 1
+    return None if opened or parentheses != 0 else found
+
+
+def _without_template(tokens):
+    while tokens[:2] == ["template", "<"]:
+        parentheses = angles = at = 0
+        for at, token in enumerate(tokens):
+            parentheses += (token == "(") - (token == ")")
+            if parentheses == 0:
+                angles += (token == "<") - (token == ">")
+                if token == ">" and angles == 0:
+                    break
+        tokens = tokens[at + 1 :]
+    return tokens
+
+
+def _declared_names(tokens, body):
+    """The names that a declaration declares. `body` is between its braces, or None."""
+    tokens = _without_template(tokens)
+    while tokens and tokens[0] in ("constexpr", "extern", "friend", "inline", "static", '"'):
+        tokens = tokens[1:]
+    names = [token for token in tokens if NAME.match(token)]
+    if not names or names[:2] == ["using", "namespace"]:
+        return []
+    if tokens[0] == "using":
+        # NB: torch sees all names of at and c10, so an alias of one of them adds no name.
+        return [tokens[1]] if "=" in tokens else [] if names[1] in ("at", "c10") else names[-1:]
+    if tokens[0] == "namespace":
+        return names[1:2]
+    if tokens[0] == "typedef":
+        return names[-1:] if tokens[-1] == names[-1] else names
+    if tokens[0] in CLASS_KEYS and body is None and len(names) == len(tokens):
+        # The definition is elsewhere, and declares the name.
+        return []
+    if tokens[0] in CLASS_KEYS and (body is not None or "(" not in tokens):
+        return _class_names(tokens, body)
+    if "operator" in tokens:
+        return ["operator " + " ".join(names)]
+    return _function_names(tokens, body)
+
+
+def _class_names(tokens, body):
+    declared = []
+    parentheses = 0
+    for token in tokens[1:]:
+        parentheses += (token == "(") - (token == ")")
+        if parentheses == 0 and token in (":", "<"):
+            break
+        if parentheses == 0 and NAME.match(token) and not MACRO.match(token):
+            declared.append(token)
+    if tokens[0] == "enum" and tokens[1] not in CLASS_KEYS and body is not None:
+        following = zip(body, body[1:] + ["}"])
+        declared += [token for token, after in following if NAME.match(token) and after in ",=}"]
+    return declared
+
+
+def _function_names(tokens, body):
+    """The names of functions and variables: a name before a parenthesis, `=`, `,` or the end."""
+    declared = []
+    depth = angles = 0
+    for at, token in enumerate(tokens + ([";"] if body is None else [])):
+        before = tokens[at - 1] if at else ""
+        # A member that is defined outside of its class is declared there.
+        is_new = NAME.match(before) and not (at > 1 and tokens[at - 2] == "::")
+        if depth == 0 and angles <= 0 and token in "([=,;" and is_new:
+            declared.append(before)
+        if token in "([":
+            depth += 1
+        elif token in ")]":
+            depth -= 1
+        elif depth == 0 and token in "<>":
+            angles += 1 if token == "<" else -1
+        elif depth == 0 and token == "=":
+            break
+    if tokens[1:2] == ["("] and len(declared) == 1:
+        # A macro, which may declare any of its arguments.
+        declared += [token for token in tokens if NAME.match(token)]
+    return declared
+
+
+class Release:
+    """The headers of a torch release. A name is one that an `#include` finds."""
+
+    def __init__(self, folders):
+        self._folders = folders
+        self._found = {}
+        self._headers = {}
+
+    def find(self, name, includer=""):
+        """The name of an included header; None if torch has no such header."""
+        folder = includer.rpartition("/")[0]
+        if (name, folder) not in self._found:
+            self._found[name, folder] = self._search(name, folder)
+        return self._found[name, folder]
+
+    def _search(self, name, folder):
+        for root in self._folders:
+            if (root / name).is_file():
+                return name[len(FRONTEND) :] if name.startswith(FRONTEND) else name
+        for root in self._folders:
+            path = root / folder / name
+            if folder and path.is_file():
+                return self.find(path.resolve().relative_to(root.resolve()).as_posix())
+        return None
+
+    def text(self, name):
+        paths = (root / name for root in self._folders)
+        return next(path for path in paths if path.is_file()).read_text(errors="replace")
+
+    def header(self, name):
+        if name not in self._headers:
+            self._headers[name] = Header(self.text(name))
+        return self._headers[name]
+
+    def reached(self, names, kind):
+        """The headers that some headers reach, with themselves, in a compiler's order.
+
+        `kind` is the attribute of `Header` with the includes to follow.
+        """
+        reached = {}
+        todo = [name for name in reversed(names) if self.find(name)]
+        while todo:
+            name = todo.pop()
+            if name in reached:
+                continue
+            reached[name] = True
+            included = [self.find(include, name) for include in getattr(self.header(name), kind)]
+            todo += [include for include in reversed(included) if include]
+        return reached
+
+    def standard_headers(self, name):
+        """The headers of the standard library that a header reaches in every compilation."""
+        found = {}
+        for reached in self.reached([name], "certain_includes"):
+            for include in self.header(reached).certain_includes:
+                if STANDARD_HEADER.match(include) and not self.find(include, reached):
+                    found[include] = True
+        return found
+
+    def collectors(self, names):
+        """The headers among some that reach a collection, even with SINGLE_OPERATORS."""
+        includers = {}
+        for name in names:
+            if name not in SELF_SUFFICIENT:
+                for include in self.header(name).single_includes:
+                    includers.setdefault(self.find(include, name), []).append(name)
+        collectors = set()
+        todo = list(COLLECTIONS)
+        while todo:
+            for name in includers.get(todo.pop(), []):
+                if name not in collectors:
+                    collectors.add(name)
+                    todo.append(name)
+        return collectors
+
+
+def make(release, out):
+    base = release.reached(BASE + BASE_OPERATORS, "single_includes")
+    names_of_base = {name for header in base for _, name in release.header(header).declared}
+    # The innermost umbrella that reaches a header.
+    umbrellas = {}
+    for umbrella in UMBRELLAS:
+        for name in release.reached([umbrella], "includes"):
+            if name not in base and name not in COLLECTIONS:
+                umbrellas.setdefault(name, umbrella)
+    collectors = release.collectors(umbrellas)
+    names_of_others = {
+        name
+        for header in umbrellas
+        for space, name in release.header(header).declared
+        if space in OPEN_NAMESPACES and name not in names_of_base
+    }
+
+    index = ["%s - - umbrella %s" % (_stem(name), name) for name in UMBRELLAS]
+    always = {name: [] for name in UMBRELLAS}
+    always[UMBRELLAS[0]] += BASE + BASE_OPERATORS
+    for header, umbrella in umbrellas.items():
+        kind = "other"
+        if header in collectors or umbrella == UMBRELLAS[-1]:
+            kind = "full"
+        elif _is_of_operators(header):
+            kind = "operators"
+        for space, name in sorted(release.header(header).declared):
+            is_open = space in OPEN_NAMESPACES
+            if not name.startswith("operator"):
+                fields = (_stem(umbrella), "-" if is_open else space, name, kind, header)
+                index.append(" ".join(fields))
+            elif is_open and kind != "full" and not header.startswith(LIBRARIES):
+                # An operator of types that every source sees.
+                if names_of_others.isdisjoint(name.split()):
+                    always[umbrella].append(header)
+    _write(out / "index", index)
+
+    include = out / "include"
+    for umbrella in UMBRELLAS:
+        headers = dict.fromkeys([*release.standard_headers(umbrella), *always[umbrella]])
+        _write(include / "lean/always" / (_stem(umbrella) + ".h"), _include_lines(headers))
+        _write(include / umbrella, _lean_lines(release, umbrella))
+        if umbrella.startswith("torch/"):
+            _write(include / (FRONTEND + umbrella), ["#include <%s>" % umbrella])
+    for name in UNUSED:
+        _write(include / name, ["#ifndef " + WITHOUT_UNUSED, "#include_next <%s>" % name, "#endif"])
+
+
+def _stem(umbrella):
+    return Path(umbrella).stem
+
+
+def _is_of_operators(name):
+    return name.startswith("ATen/ops/") or name in OPERATORS
+
+
+def _include_lines(headers):
+    lines = []
+    for header in headers:
+        line = "#include <%s>" % header
+        if _is_of_operators(header):
+            lines += ["#define " + WITHOUT_UNUSED, line, "#undef " + WITHOUT_UNUSED]
+        else:
+            lines.append(line)
+    return lines
+
+
+def _lean_lines(release, umbrella):
+    """The lines of an umbrella header, each at its number, with a unit's headers as its own."""
+    lines = []
+    unit = "#include <lean/%s.h>" % _stem(umbrella)
+    for line in release.text(umbrella).splitlines():
+        match = INCLUDE.match(line)
+        if match and match[1] not in UMBRELLAS and release.find(match[1], umbrella):
+            line, unit = unit, ""
+        lines.append(line)
+    return lines
+
+
+def _write(path, lines):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(line + "\n" for line in lines))
+
+
+if __name__ == "__main__":
+    make(Release([Path(folder) for folder in sys.argv[1:-1]]), Path(sys.argv[-1]))

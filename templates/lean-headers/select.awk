@@ -1,0 +1,96 @@
+# Selects the headers of torch that declare a name which a unit's text uses.
+#
+#     awk -f select.awk -v out=DIR INDEX FILE...
+#
+# INDEX is of make.py; FILEs are the unit's source and its author's headers. Prints one line:
+#
+#     none         if the text includes no umbrella header of torch
+#     lean         after writing the headers that lean umbrella headers include to DIR, which exists
+#     full REASON  if the unit needs torch's own umbrella headers
+#
+# Words of comments and literals count as names, and each branch of a conditional counts.
+
+FNR == 1 { files++ }
+
+# A line of the index: umbrella, namespace ("-" if a source need not write it), name, kind, header.
+# The kind is "full" if the header needs torch's own umbrella headers, "operators" if the header
+# does without two large headers that it includes, or "other".
+files == 1 {
+    entries[++lines] = $0
+    linesOf[$3] = linesOf[$3] " " lines
+    kindOf[$5] = $4
+    next
+}
+
+{
+    if (match($0, /#[ \t]*include[ \t]*[<"][^>"]+/)) {
+        header = substr($0, RSTART, RLENGTH)
+        sub(/^.*[<"]/, "", header)
+        if (header == "torch/torch.h" || kindOf[header] == "umbrella") isTorch = 1
+        if (kindOf[header] == "full") reason = "includes " header
+        if (header == "torch/extension.h") withPython = 1
+    }
+    gsub(/[ \t]*::[ \t]*/, "::")
+    count = split($0, fields, /[^A-Za-z0-9_:]+/)
+    for (at = 1; at <= count; at++) {
+        if (fields[at] == "") continue
+        parts = split(fields[at], names, "::")
+        # A name may stand on the line after its namespace.
+        space = names[1] == "" || isUnfinished ? last : ""
+        for (i = 1; i <= parts; i++) {
+            words = split(names[i], word, ":")
+            for (j = 1; j <= words; j++) {
+                if (word[j] == "") continue
+                used[word[j]]
+                if (space != "") qualified[space "::" word[j]]
+                if (opening > 0) opened[word[j]]
+                last = space = word[j]
+            }
+        }
+        isUnfinished = fields[at] ~ /::$/
+        # `namespace a = b` and `using namespace a` open namespaces.
+        opening = last == "namespace" ? 2 : opening - 1
+    }
+}
+
+function isReached(space, name) {
+    return space == "-" || (space in opened) || (space "::" name) in qualified
+}
+
+# Of several reasons, the first in the alphabet, whatever the order of awk's arrays.
+function add(newReason) {
+    if (reason == "" || newReason < reason) reason = newReason
+}
+
+END {
+    if (!isTorch) {
+        print "none"
+        exit
+    }
+    if ("AT_PER_OPERATOR_HEADERS" in used) add("names AT_PER_OPERATOR_HEADERS")
+    for (name in used) {
+        if (withPython && name ~ /^_?(Py|PY|HAVE_|SIZEOF_)/) add("names " name " of Python.h")
+        count = split(linesOf[name], numbers, " ")
+        for (i = 1; i <= count; i++) {
+            split(entries[numbers[i]], entry, " ")
+            if (!isReached(entry[2], name)) continue
+            wanted[numbers[i]]
+            if (entry[4] == "full") add("names " (entry[2] == "-" ? "" : entry[2] "::") name " of " entry[5])
+        }
+    }
+    if (reason != "") {
+        print "full it " reason
+        exit
+    }
+    for (i = 1; i <= lines; i++) {
+        split(entries[i], entry, " ")
+        file = out "/" entry[1] ".h"
+        if (entry[4] == "umbrella") print "#include <lean/always/" entry[1] ".h>" >file
+        if (!(i in wanted) || entry[5] in included) continue
+        included[entry[5]]
+        if (entry[4] == "operators") print "#define KERNEL_BUILDER_OPERATORS" >file
+        print "#include <" entry[5] ">" >file
+        if (entry[4] == "operators") print "#undef KERNEL_BUILDER_OPERATORS" >file
+    }
+    print "lean"
+}
