@@ -21,8 +21,6 @@
   leanHeaders ? true,
   # Whether only machines that offer `big-parallel` may compile the units.
   heavy ? false,
-  # Whether the units get lean headers of torch.
-  leanHeaders ? true,
   # The architectures of the parts, from `split` of resolve.nix; null if units are compiled in one
   # piece.
   split ? null,
@@ -103,7 +101,15 @@ let
         ++ builtins.concatMap (tool: tool.include) toolkits;
       # Prefixes of headers' paths, which must not reach the object.
       prefixes =
-        (if framework then present [ toolchain.framework.prefix lean ] else [ ])
+        (
+          if framework then
+            present [
+              toolchain.framework.prefix
+              lean
+            ]
+          else
+            [ ]
+        )
         ++ libraries
         ++ builtins.concatMap (tool: tool.include) toolkits;
     };

@@ -38,9 +38,7 @@ SELF_SUFFICIENT = ["torch/utils.h"]
 # The headers that every source sees: the tensor class, then headers that functions of
 # ATen/Functions.h need.
 BASE = ["ATen/core/Tensor.h", "ATen/core/LegacyTypeDispatch.h"]
-BASE_OPERATORS = [
-    "ATen/ops/%s.h" % name for name in ("from_blob", "std", "std_mean", "tensor", "var", "var_mean")
-]
+BASE_OPERATORS = [f"ATen/ops/{name}.h" for name in ("from_blob", "std", "std_mean", "tensor", "var", "var_mean")]
 # Headers that include the headers of many operators.
 OPERATORS = ["ATen/TensorOperators.h", "torch/csrc/autograd/generated/variable_factories.h"]
 # Headers that headers of operators include and do not use. They cost more than the tensor class.
@@ -62,8 +60,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]')
 COMMENT = re.compile(r"//(?:\\\n|[^\n])*|/\*.*?\*/", re.S)
 # A comment, a literal or an attribute.
 NO_DECLARATION = re.compile(
-    COMMENT.pattern
-    + r"""|R"([^(\s]*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])'|\[\[.*?\]\]""",
+    COMMENT.pattern + r"""|R"([^(\s]*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])'|\[\[.*?\]\]""",
     re.S,
 )
 NAMESPACE_BEGIN = re.compile(r"\w+_NAMESPACE_BEGIN\(([^)]*)\)")
@@ -76,11 +73,63 @@ STANDARD_HEADER = re.compile(
 )
 CLASS_KEYS = ("class", "enum", "struct", "union")
 KEYWORDS = frozenset(
-    """__attribute__ __device__ __host__ alignas auto bool char class const constexpr decltype default
-    defined delete double enum explicit extern false final float friend if inline int long mutable
-    namespace noexcept nullptr operator private protected public requires return short signed sizeof
-    static static_assert struct template this throw true typedef typename union unsigned using virtual
-    void volatile while""".split()
+    {
+        "__attribute__",
+        "__device__",
+        "__host__",
+        "alignas",
+        "auto",
+        "bool",
+        "char",
+        "class",
+        "const",
+        "constexpr",
+        "decltype",
+        "default",
+        "defined",
+        "delete",
+        "double",
+        "enum",
+        "explicit",
+        "extern",
+        "false",
+        "final",
+        "float",
+        "friend",
+        "if",
+        "inline",
+        "int",
+        "long",
+        "mutable",
+        "namespace",
+        "noexcept",
+        "nullptr",
+        "operator",
+        "private",
+        "protected",
+        "public",
+        "requires",
+        "return",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "static_assert",
+        "struct",
+        "template",
+        "this",
+        "throw",
+        "true",
+        "typedef",
+        "typename",
+        "union",
+        "unsigned",
+        "using",
+        "virtual",
+        "void",
+        "volatile",
+        "while",
+    }
 )
 
 
@@ -129,7 +178,7 @@ class Header:
                     self.certain_includes.append(name)
 
     def _read_declarations(self, text):
-        text = NAMESPACE_BEGIN.sub(lambda match: " namespace %s { " % _namespace(match[1]), text)
+        text = NAMESPACE_BEGIN.sub(lambda match: f" namespace {_namespace(match[1])} {{ ", text)
         text = NAMESPACE_END.sub("}", text)
         text = text.replace("FMT_BEGIN_NAMESPACE", "namespace fmt {").replace("FMT_END_NAMESPACE", "}")
         tokens = TOKEN.findall(text)
@@ -201,14 +250,15 @@ def _declarations(tokens):
 
 def _without_template(tokens):
     while tokens[:2] == ["template", "<"]:
-        parentheses = angles = at = 0
-        for at, token in enumerate(tokens):
+        parentheses = angles = 0
+        rest = iter(tokens)
+        for token in rest:
             parentheses += (token == "(") - (token == ")")
             if parentheses == 0:
                 angles += (token == "<") - (token == ">")
                 if token == ">" and angles == 0:
                     break
-        tokens = tokens[at + 1 :]
+        tokens = list(rest)
     return tokens
 
 
@@ -369,7 +419,7 @@ def make(release, out):
         if space in OPEN_NAMESPACES and name not in names_of_base
     }
 
-    index = ["%s - - umbrella %s" % (_stem(name), name) for name in UMBRELLAS]
+    index = [f"{_stem(name)} - - umbrella {name}" for name in UMBRELLAS]
     always = {name: [] for name in UMBRELLAS}
     always[UMBRELLAS[0]] += BASE + BASE_OPERATORS
     for header, umbrella in umbrellas.items():
@@ -395,9 +445,9 @@ def make(release, out):
         _write(include / "lean/always" / (_stem(umbrella) + ".h"), _include_lines(headers))
         _write(include / umbrella, _lean_lines(release, umbrella))
         if umbrella.startswith("torch/"):
-            _write(include / (FRONTEND + umbrella), ["#include <%s>" % umbrella])
+            _write(include / (FRONTEND + umbrella), [f"#include <{umbrella}>"])
     for name in UNUSED:
-        _write(include / name, ["#ifndef " + WITHOUT_UNUSED, "#include_next <%s>" % name, "#endif"])
+        _write(include / name, ["#ifndef " + WITHOUT_UNUSED, f"#include_next <{name}>", "#endif"])
 
 
 def _stem(umbrella):
@@ -411,7 +461,7 @@ def _is_of_operators(name):
 def _include_lines(headers):
     lines = []
     for header in headers:
-        line = "#include <%s>" % header
+        line = f"#include <{header}>"
         if _is_of_operators(header):
             lines += ["#define " + WITHOUT_UNUSED, line, "#undef " + WITHOUT_UNUSED]
         else:
@@ -422,7 +472,7 @@ def _include_lines(headers):
 def _lean_lines(release, umbrella):
     """The lines of an umbrella header, each at its number, with a unit's headers as its own."""
     lines = []
-    unit = "#include <lean/%s.h>" % _stem(umbrella)
+    unit = f"#include <lean/{_stem(umbrella)}.h>"
     for line in release.text(umbrella).splitlines():
         match = INCLUDE.match(line)
         if match and match[1] not in UMBRELLAS and release.find(match[1], umbrella):
