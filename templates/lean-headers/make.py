@@ -216,12 +216,10 @@ def _declarations(tokens):
         token = tokens[at]
         parentheses += (token == "(") - (token == ")")
         if token == "{":
-            if declaration[:1] == ["namespace"]:
-                names = [name for name in declaration[1:] if NAME.match(name)]
+            names = _opened_namespaces(declaration)
+            if names is not None:
                 namespaces += names
                 opened.append(len(names))
-            elif declaration[:2] == ["inline", "namespace"] or declaration == ["extern", '"', '"']:
-                opened.append(0)
             else:
                 end = _closing(tokens, at)
                 if end is None:
@@ -246,6 +244,20 @@ def _declarations(tokens):
             declaration.append(token)
         at += 1
     return None if opened or parentheses != 0 else found
+
+
+def _opened_namespaces(tokens):
+    """The names of the namespaces that tokens before a brace open; None if they open no scope."""
+    if tokens == ["extern", '"', '"']:
+        return []
+    if "namespace" not in tokens:
+        return None
+    # Macros may stand before it.
+    at = len(tokens) - 1 - tokens[::-1].index("namespace")
+    names = [token for token in tokens[at + 1 :] if token != "::"]
+    if not all(NAME.match(name) for name in names):
+        return None
+    return [] if tokens[at - 1 : at] == ["inline"] else names
 
 
 def _without_template(tokens):
@@ -290,13 +302,13 @@ def _declared_names(tokens, body):
 def _class_names(tokens, body):
     declared = []
     parentheses = 0
-    for token in tokens[1:]:
+    for token, after in zip(tokens[1:], tokens[2:] + [":"]):
         parentheses += (token == "(") - (token == ")")
         if parentheses == 0 and token in (":", "<"):
             break
-        if parentheses == 0 and NAME.match(token) and not MACRO.match(token):
+        if parentheses == 0 and NAME.match(token) and not MACRO.match(token) and after != "::":
             declared.append(token)
-    if tokens[0] == "enum" and tokens[1] not in CLASS_KEYS and body is not None:
+    if tokens[0] == "enum" and tokens[1:2] not in (["class"], ["struct"]) and body is not None:
         following = zip(body, body[1:] + ["}"])
         declared += [token for token, after in following if NAME.match(token) and after in ",=}"]
     return declared
@@ -320,7 +332,7 @@ def _function_names(tokens, body):
             angles += 1 if token == "<" else -1
         elif depth == 0 and token == "=":
             break
-    if tokens[1:2] == ["("] and len(declared) == 1:
+    if tokens[1:2] == ["("] and len(declared) == 1 and tokens[0] not in KEYWORDS:
         # A macro, which may declare any of its arguments.
         declared += [token for token in tokens if NAME.match(token)]
     return declared
@@ -333,6 +345,7 @@ class Release:
         self._folders = folders
         self._found = {}
         self._headers = {}
+        self._includes_of = {}
 
     def find(self, name, includer=""):
         """The name of an included header; None if torch has no such header."""
@@ -360,7 +373,7 @@ class Release:
             self._headers[name] = Header(self.text(name))
         return self._headers[name]
 
-    def reached(self, names, kind):
+    def reached(self, names, kind, without=()):
         """The headers that some headers reach, with themselves, in a compiler's order.
 
         `kind` is the attribute of `Header` with the includes to follow.
@@ -373,8 +386,30 @@ class Release:
                 continue
             reached[name] = True
             included = [self.find(include, name) for include in getattr(self.header(name), kind)]
-            todo += [include for include in reversed(included) if include]
+            todo += [include for include in reversed(included) if include and include not in without]
         return reached
+
+    def certain_includers(self, name, reached, certain):
+        """A header if it is among those that every compilation reaches, else the ones of these that
+        include it, maybe through others."""
+        found = {}
+        seen = set()
+        todo = [name]
+        while todo:
+            header = todo.pop()
+            if header in certain and header not in COLLECTIONS:
+                found[header] = True
+            elif header not in seen:
+                seen.add(header)
+                todo += [includer for includer in reached if header in self._includes(includer)]
+        return found
+
+    def _includes(self, name):
+        """The headers of torch that a header includes."""
+        if name not in self._includes_of:
+            found = {self.find(include, name) for include in self.header(name).includes}
+            self._includes_of[name] = found
+        return self._includes_of[name]
 
     def standard_headers(self, name):
         """The headers of the standard library that a header reaches in every compilation."""
@@ -403,14 +438,19 @@ class Release:
 
 
 def make(release, out):
-    base = release.reached(BASE + BASE_OPERATORS, "single_includes")
+    base = release.reached(BASE + BASE_OPERATORS, "single_includes", without=UNUSED)
     names_of_base = {name for header in base for _, name in release.header(header).declared}
     # The innermost umbrella that reaches a header.
     umbrellas = {}
+    # The headers to include for a header that only some compilations reach.
+    substitutes = {}
     for umbrella in UMBRELLAS:
-        for name in release.reached([umbrella], "includes"):
-            if name not in base and name not in COLLECTIONS:
-                umbrellas.setdefault(name, umbrella)
+        reached = release.reached([umbrella], "includes")
+        certain = release.reached([umbrella], "certain_includes")
+        for name in reached:
+            if name not in base and name not in COLLECTIONS and name not in umbrellas:
+                umbrellas[name] = umbrella
+                substitutes[name] = release.certain_includers(name, reached, certain)
     collectors = release.collectors(umbrellas)
     names_of_others = {
         name
@@ -423,20 +463,21 @@ def make(release, out):
     always = {name: [] for name in UMBRELLAS}
     always[UMBRELLAS[0]] += BASE + BASE_OPERATORS
     for header, umbrella in umbrellas.items():
-        kind = "other"
-        if header in collectors or umbrella == UMBRELLAS[-1]:
-            kind = "full"
-        elif _is_of_operators(header):
-            kind = "operators"
-        for space, name in sorted(release.header(header).declared):
-            is_open = space in OPEN_NAMESPACES
-            if not name.startswith("operator"):
-                fields = (_stem(umbrella), "-" if is_open else space, name, kind, header)
-                index.append(" ".join(fields))
-            elif is_open and kind != "full" and not header.startswith(LIBRARIES):
-                # An operator of types that every source sees.
-                if names_of_others.isdisjoint(name.split()):
-                    always[umbrella].append(header)
+        for substitute in substitutes[header]:
+            kind = "other"
+            if substitute in collectors or umbrella == UMBRELLAS[-1]:
+                kind = "full"
+            elif _is_of_operators(substitute):
+                kind = "operators"
+            for space, name in sorted(release.header(header).declared):
+                is_open = space in OPEN_NAMESPACES
+                if not name.startswith("operator"):
+                    fields = (_stem(umbrella), "-" if is_open else space, name, kind, substitute)
+                    index.append(" ".join(fields))
+                elif is_open and kind != "full" and not header.startswith(LIBRARIES):
+                    # An operator of types that every source sees.
+                    if names_of_others.isdisjoint(name.split()):
+                        always[umbrella].append(substitute)
     _write(out / "index", index)
 
     include = out / "include"
