@@ -13,7 +13,8 @@ use crate::pins::cache;
 use crate::steps::derivations::DerivationGraph;
 use crate::steps::hints::Hints;
 use crate::steps::inputs::{Inputs, StepFiles, reasons};
-use crate::steps::record::BuildRecord;
+use crate::steps::record::{BuildRecord, HeaderUse};
+use crate::steps::torch_headers::UmbrellaIncludes;
 use crate::steps::{Step, StepKind, StepState, Steps, WantedVariant};
 
 /// The time and memory that steps of earlier builds took.
@@ -86,11 +87,16 @@ pub fn survey(nix: &Nix, prepared: &Prepared, variants: &[&Variant]) -> Result<S
     let to_build = evaluation.to_build(nix, &evaluation.packages())?;
     let mut graph = StepGraph::new(variants, &evaluation, &to_build);
     graph.steps.estimate(&saved_costs());
+    let root = prepared.root()?;
+    let record = BuildRecord::open(&cache::dir(), &root);
     let hints = Hints::new(&prepared.plan);
+    let includes = UmbrellaIncludes::find(&prepared.plan, &root)
+        .map_err(failed_to("read the kernel's files"))?;
     for step in &mut graph.steps.all {
         step.hints = hints.for_step(step);
+        step.torch_headers = includes.for_step(step, &record);
     }
-    set_reasons(nix, prepared, &mut graph)?;
+    set_reasons(nix, prepared, &record, &mut graph)?;
     Ok(graph.steps)
 }
 
@@ -98,13 +104,13 @@ pub fn survey(nix: &Nix, prepared: &Prepared, variants: &[&Variant]) -> Result<S
 fn set_reasons(
     nix: &Nix,
     prepared: &Prepared,
+    record: &BuildRecord,
     graph: &mut StepGraph<'_>,
 ) -> Result<(), EngineError> {
     if graph.steps.to_build().next().is_none() {
         return Ok(());
     }
     let root = prepared.root()?;
-    let record = BuildRecord::open(&cache::dir(), &root);
     let mut old_inputs: BTreeMap<String, (&str, &str, Inputs)> = BTreeMap::new();
     for step in graph.steps.to_build() {
         let mut variants = graph.variants_of(step);
@@ -173,12 +179,23 @@ pub fn record_build(
     let paths = graph.with_environments(steps().map(|step| &*step.derivation));
     let derivations = nix.derivations_alone(&paths)?;
     let mut files = StepFiles::new(&prepared.plan, root);
+    let finished = built.finished.iter();
+    // Only compilations tell their memory.
+    let compiled = finished.filter(|finished| finished.peak.is_some());
+    let headers: BTreeMap<&String, HeaderUse> = compiled
+        .map(|finished| {
+            let reason = finished.all_headers.clone();
+            let headers = reason.map_or(HeaderUse::Lean, HeaderUse::All);
+            (&finished.derivation, headers)
+        })
+        .collect();
     for step in steps() {
+        let headers = headers.get(&step.derivation);
         for (variant, id) in graph.variants_of(step) {
             let seen = files.hashes_for_step(variant, &step.kind);
             let seen = seen.map_err(failed_to("read the kernel's files"))?;
             let inputs = Inputs::new(&derivations, &step.derivation, id, seen);
-            record.learn(variant, &step.kind, inputs);
+            record.learn(variant, &step.kind, inputs, headers);
         }
     }
     let all_are_valid = packages.iter().all(|package| is_valid(package));

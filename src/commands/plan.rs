@@ -206,7 +206,7 @@ fn plan_text(steps: &Steps, report: &PlanReport<'_>) -> String {
     for missing in &report.unavailable {
         text += &format!("cannot be built: {}: {}\n", missing.name, missing.why);
     }
-    text + &summary_text(steps, report)
+    text + &steps.torch_headers_text() + &summary_text(steps, report)
 }
 
 /// The first reasons; `--json` has all.

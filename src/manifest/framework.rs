@@ -28,8 +28,7 @@ pub struct WrittenTorch {
     pub stable_abi: Option<Spanned<StableAbi>>,
     /// Flags for the C++ sources of the binding.
     pub cxx_flags: Option<List<String>>,
-    /// Whether units get lean headers of torch, which include only the parts in use; true by
-    /// default.
+    /// Whether units get lean headers of torch (docs/lean-headers.md); true by default.
     pub lean_headers: Option<Spanned<bool>>,
 }
 

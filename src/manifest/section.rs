@@ -29,8 +29,7 @@ pub struct WrittenSection {
     pub include: Option<List<String>>,
     /// Flags for the C++ compiler.
     pub cxx_flags: Option<List<String>>,
-    /// Whether units get lean headers of torch, which include only the parts in use; true by
-    /// default.
+    /// Whether units get lean headers of torch (docs/lean-headers.md); true by default.
     pub lean_headers: Option<Spanned<bool>>,
 }
 

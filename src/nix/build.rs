@@ -17,7 +17,7 @@ use super::{Nix, NixError, memory, name_of};
 /// (nix/kernel/compile.sh).
 const PEAK_PREFIX: &str = "kernel-builder: peak memory in kB: ";
 
-/// The start of a line that a step prints for the user (nix/kernel/join.sh).
+/// The start of a line that a step prints for the user (nix/kernel/compile.sh, join.sh).
 const NOTE_PREFIX: &str = "kernel-builder: note: ";
 
 /// The share of the machine that a build may take.
@@ -29,6 +29,10 @@ pub struct Limits {
     pub cores: usize,
     pub print_logs: bool,
 }
+
+/// The words of a note between a unit and the reason why it is compiled with all of torch's headers
+/// (nix/kernel/compile.sh).
+const ALL_HEADERS: &str = " is compiled with torch's own headers: ";
 
 /// The work of a build.
 #[derive(Clone, Debug, Default)]
@@ -311,6 +315,9 @@ impl<'a> Build<'a> {
                         self.progress
                             .record_peak(activity(id), kilobytes.trim().parse().ok());
                     } else if let Some(note) = text.strip_prefix(NOTE_PREFIX) {
+                        if let Some((_, reason)) = note.split_once(ALL_HEADERS) {
+                            self.progress.record_all_headers(activity(id), reason);
+                        }
                         self.print_once(format!("note: {note}"));
                     } else {
                         self.progress.add_line(activity(id), &text);
@@ -419,5 +426,18 @@ fn start_failed(source: std::io::Error) -> NixError {
     NixError::Start {
         program: "nix-store",
         source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compile_sh_prints_the_lines_that_builds_read() {
+        let script = include_str!("../../nix/kernel/compile.sh");
+        for words in [PEAK_PREFIX, NOTE_PREFIX, ALL_HEADERS] {
+            assert!(script.contains(words), "{words}");
+        }
     }
 }

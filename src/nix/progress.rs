@@ -34,6 +34,7 @@ struct RunningStep {
     row: Option<ProgressBar>,
     last_lines: Vec<String>,
     peak: Option<u64>,
+    all_headers: Option<String>,
 }
 
 /// The place where a store path comes from.
@@ -64,6 +65,8 @@ pub struct Finished {
     pub seconds: f64,
     /// Bytes of its largest process. Only compilations report them.
     pub peak: Option<u64>,
+    /// The reason why it was compiled with all of torch's headers; `None` if it was not.
+    pub all_headers: Option<String>,
     /// Its last lines of output.
     pub last_lines: Vec<String>,
 }
@@ -130,6 +133,7 @@ impl Progress {
                 row,
                 last_lines: Vec::new(),
                 peak: None,
+                all_headers: None,
             },
         );
         let hidden = self
@@ -150,6 +154,13 @@ impl Progress {
             running.peak = running
                 .peak
                 .max(kilobytes.map(|kilobytes| kilobytes * 1024));
+        }
+    }
+
+    /// Records the reason why a unit is compiled with all of torch's headers.
+    pub fn record_all_headers(&mut self, id: ActivityId, reason: &str) {
+        if let Some(running) = self.running.get_mut(&id) {
+            running.all_headers = Some(reason.to_owned());
         }
     }
 
@@ -200,6 +211,7 @@ impl Progress {
             machine,
             seconds,
             peak: running.peak,
+            all_headers: running.all_headers,
             last_lines: running.last_lines,
         }))
     }

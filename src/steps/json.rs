@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use super::torch_headers::TorchHeaders;
 use super::{Step, StepKind};
 
 /// A step in JSON.
@@ -19,6 +20,7 @@ pub struct StepJson<'a> {
     state: &'static str,
     reasons: &'a [String],
     hints: &'a [String],
+    torch_headers: Option<&'a TorchHeaders>,
     seconds: Option<f64>,
     measured: bool,
 }
@@ -41,6 +43,7 @@ impl<'a> StepJson<'a> {
             state: step.state.name(),
             reasons: &step.reasons,
             hints: &step.hints,
+            torch_headers: step.torch_headers.as_ref(),
             seconds: step.seconds,
             measured: step.measured,
         }

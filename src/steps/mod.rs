@@ -8,12 +8,14 @@ pub mod hints;
 pub mod inputs;
 pub mod json;
 pub mod record;
+pub mod torch_headers;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
 use self::derivations::DerivationGraph;
+use self::torch_headers::TorchHeaders;
 use crate::nix::name_of;
 
 /// The derivations of a variant, as Nix evaluates them (`derivationsOf` in nix/kernel/default.nix).
@@ -111,6 +113,8 @@ pub struct Step {
     pub measured: bool,
     /// Hints that would make it cheaper.
     pub hints: Vec<String>,
+    /// The headers of torch of a unit; `None` if it includes no umbrella header of torch.
+    pub torch_headers: Option<TorchHeaders>,
 }
 
 /// The steps of some variants, each after those that it needs.
@@ -250,6 +254,7 @@ impl<'a> StepSearch<'a> {
             seconds: None,
             measured: false,
             hints: Vec::new(),
+            torch_headers: None,
         });
         true
     }

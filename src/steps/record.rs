@@ -30,11 +30,22 @@ struct RecordContent {
     files: BTreeMap<String, BTreeMap<String, String>>,
 }
 
+/// The headers of torch that a unit was compiled with.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub enum HeaderUse {
+    Lean,
+    /// All headers, for a reason.
+    All(String),
+}
+
 #[derive(Debug, Deserialize, Serialize)]
 struct RecordedStep {
     files: String,
     /// Inputs with empty `files`.
     inputs: Inputs,
+    /// The headers of torch when the unit was last compiled here; `None` if it was not.
+    #[serde(default)]
+    headers: Option<HeaderUse>,
 }
 
 impl BuildRecord {
@@ -70,8 +81,22 @@ impl BuildRecord {
         })
     }
 
-    /// Records the inputs of a step of a variant that is built.
-    pub fn learn(&mut self, variant: &str, kind: &StepKind, mut inputs: Inputs) {
+    /// The headers of torch that a unit of a variant had when it was last compiled here; `None` if
+    /// it was not.
+    pub fn headers(&self, variant: &str, kind: &StepKind) -> Option<&HeaderUse> {
+        let kept = self.content.variants.get(variant)?.get(&kind.role())?;
+        kept.headers.as_ref()
+    }
+
+    /// Records the inputs of a step of a variant that is built, and the headers of torch if it was
+    /// compiled now.
+    pub fn learn(
+        &mut self,
+        variant: &str,
+        kind: &StepKind,
+        mut inputs: Inputs,
+        headers: Option<&HeaderUse>,
+    ) {
         // A kernel has many toolchain steps, and changes of them need no explanation.
         if *kind == StepKind::Toolchain {
             return;
@@ -84,7 +109,14 @@ impl BuildRecord {
         let key = hex(&Sha256::digest(text))[..16].to_owned();
         self.content.files.entry(key.clone()).or_insert(files);
         let of_variant = self.content.variants.entry(variant.to_owned()).or_default();
-        of_variant.insert(kind.role(), RecordedStep { files: key, inputs });
+        let role = kind.role();
+        let before = of_variant.remove(&role).and_then(|kept| kept.headers);
+        let step = RecordedStep {
+            files: key,
+            inputs,
+            headers: headers.cloned().or(before),
+        };
+        of_variant.insert(role, step);
     }
 
     /// Writes the file. `packages` are given if all of them are built; `covers_packages` is then
@@ -132,8 +164,13 @@ mod tests {
             files: BTreeMap::from([("a.h".to_owned(), "1".to_owned())]),
             ..Inputs::default()
         };
-        record.learn("cpu", &StepKind::Library, inputs.clone());
-        record.learn("cpu", &StepKind::Toolchain, inputs.clone());
+        record.learn(
+            "cpu",
+            &StepKind::Library,
+            inputs.clone(),
+            Some(&HeaderUse::Lean),
+        );
+        record.learn("cpu", &StepKind::Toolchain, inputs.clone(), None);
         let is_of = |packages: &[&str]| BuildRecord::covers_packages(cache, kernel, packages);
         record.save(None).expect("written");
         assert!(!is_of(&["a"]) && !is_of(&[]));
@@ -141,8 +178,16 @@ mod tests {
         assert!(is_of(&["a", "b"]) && !is_of(&["a"]));
         record.save(None).expect("written");
         assert!(!is_of(&["a", "b"]));
-        let record = BuildRecord::open(cache, kernel);
-        assert_eq!(record.inputs("cpu", &StepKind::Library), Some(inputs));
+        let mut record = BuildRecord::open(cache, kernel);
+        assert_eq!(
+            record.inputs("cpu", &StepKind::Library),
+            Some(inputs.clone())
+        );
+        // A build that does not compile the unit again leaves its headers as they were.
+        record.learn("cpu", &StepKind::Library, inputs, None);
+        let lean = Some(&HeaderUse::Lean);
+        assert_eq!(record.headers("cpu", &StepKind::Library), lean);
+        assert_eq!(record.headers("cpu", &StepKind::Package), None);
         assert_eq!(record.inputs("cpu", &StepKind::Package), None);
         assert_eq!(record.inputs("cuda", &StepKind::Library), None);
         let other = BuildRecord::open(cache, Utf8Path::new("/kernels/other"));

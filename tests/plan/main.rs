@@ -6,6 +6,7 @@ mod common;
 mod agreement;
 mod operators;
 mod shared;
+mod torch_headers;
 mod units;
 
 use self::agreement::build_id;
