@@ -78,8 +78,7 @@ fn every_change_has_its_reason_and_nothing_is_built() {
         format!("{CPU}: {python}"),
         format!("{CPU}: library changed"),
     ];
-    let after_python = [format!("{library}: id changed: {python}")];
-    assert_eq!(built.reasons(), [&after_python[..], &package].concat());
+    assert_eq!(built.reasons(), package[..1]);
 
     built
         .clone

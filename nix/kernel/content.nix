@@ -16,6 +16,8 @@ id: rec {
   # The build id, which names the Python module, the library and the op namespace. It is a hash of
   # the Python files too, since they may register operators under the namespace.
   namespace = "${id.prefix}_${sources.hash id.salt (id.files ++ pythonFiles)}";
+  # A name of the same length, for a library that gets the build id in its package.
+  placeholder = "${id.prefix}_0000000000";
 
   package =
     recipe:

@@ -118,7 +118,16 @@ let
   tools = recipe.toolchain toolchain;
   # NB: an `inherit` from the call itself would make Nix compute it twice.
   contentOfVariant = content (plan.id // { files = filesOf.${row.compilers}; });
-  inherit (contentOfVariant) namespace package;
+  inherit (contentOfVariant) namespace package placeholder;
+
+  # A library gets the build id in its package, so that a change of Python alone links nothing. NB:
+  # objects that were compiled with the build id have it in places that nobody knows, and a library
+  # for macOS is signed.
+  isNamedLater =
+    plan.link.driver != "apple-clang++"
+    && !builtins.any (
+      component: builtins.any (group: group.namespace == "compiled") component.units
+    ) plan.components;
 
   # The objects of each group, with the group's driver.
   compiled = builtins.concatLists (
@@ -157,8 +166,9 @@ let
   library = recipe.link {
     name = "${name}-${variant}-library";
     toolchain = tools;
-    library = "${namespace}.${plan.link.extension}";
-    inherit namespace objects;
+    library = "${name}.${plan.link.extension}";
+    namespace = if isNamedLater then placeholder else namespace;
+    inherit isNamedLater objects;
     shaders = objectsOfDrivers (driver: driver == "metal");
     inherit (framework) registration;
     archs = plan.link.archs or [ ];

@@ -1,5 +1,6 @@
 # Objects and compiled shaders -> $out/$library, for macOS.
 mkdir "$out"
+namespaceSection=
 # shellcheck source=nix/kernel/namespace.sh
 . "$namespaceScript"
 xcrun --sdk macosx clang -O2 -fPIC -o namespace.o -c namespace.c

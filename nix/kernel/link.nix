@@ -10,6 +10,8 @@
   objects,
   # The op namespace. The link defines it for units that leave it open.
   namespace,
+  # Whether package.nix writes another namespace of the same length into the library.
+  isNamedLater ? false,
   # The header whose REGISTER_EXTENSION makes the library a Python module if no object does; null if
   # the library is no Python module.
   registration,
@@ -46,6 +48,7 @@ run {
     ;
   script = if driver == "apple-clang++" then ./link-macos.sh else ./link.sh;
   namespaceScript = ./namespace.sh;
+  placesScript = if isNamedLater then ./name-places.sh else "";
   openmpScript = if openmp then ./openmp.sh else "";
   # The list of functions that an OpenMP runtime has. The library is not linked with it.
   libgomp = if openmp then "${toolchain.host.libraries}/libgomp.so.1" else "";

@@ -1,27 +1,51 @@
 # Objects -> $out/$library.
 mkdir "$out"
 
+# shellcheck disable=SC2034 # for namespace.sh and name-places.sh
+namespaceSection=.kernel_builder
 # shellcheck source=nix/kernel/namespace.sh
 . "$namespaceScript"
-gcc -O2 -fPIC -o namespace.o -c namespace.c
-folders=()
-for dir in "${python[@]}"; do folders+=(-isystem "$dir"); done
-g++ -O2 -fPIC "${folders[@]}" -o module.o -c module.cpp
+added=()
+if [ -s namespace.c ]; then
+    gcc -O2 -fPIC -o namespace.o -c namespace.c
+    added+=(namespace.o)
+fi
+if [ -s module.cpp ]; then
+    folders=()
+    for dir in "${python[@]}"; do folders+=(-isystem "$dir"); done
+    g++ -O2 -fPIC "${folders[@]}" -o module.o -c module.cpp
+    added+=(module.o)
+fi
 
+# A hash table whose buckets are lists, so that a symbol can have another name later.
+options=()
+[ -z "$placesScript" ] || options+=('-Wl,--hash-style=sysv')
 paths=()
 [ -z "$platform" ] || paths+=("-L$platform/lib")
 for dir in "${search[@]}"; do paths+=("-L$dir"); done
 # NB: libstdc++ comes first, since torch's libraries export parts of one that are not meant for
 # others (std::filesystem), and static code stays inside, so that no other library of the process
 # uses it.
-"$driver" -shared -fPIC "${flags[@]}" -o "$out/$library" "${objects[@]}" namespace.o module.o "${paths[@]}" -lstdc++ \
+"$driver" -shared -fPIC "${flags[@]}" "${options[@]}" -o "$out/$library" "${objects[@]}" "${added[@]}" "${paths[@]}" -lstdc++ \
     "${libraries[@]}" -Wl,--exclude-libs,ALL
 strip --strip-unneeded "$out/$library"
+
+if [ -n "$placesScript" ] && [ -s namespace.c ]; then
+    # shellcheck source=nix/kernel/name-places.sh
+    . "$placesScript"
+fi
 
 if [ "${#archs[@]}" -gt 0 ]; then
     # shellcheck source=nix/kernel/archs.sh
     . "$archsScript"
 fi
+
+# A function of awk: whether one version is newer than another.
+newer='function newer(a, b, n, i, left, right) {
+    n = split(a, left, "."); split(b, right, ".")
+    for (i = 1; i <= n; i++) if (left[i] + 0 != right[i] + 0) return left[i] + 0 > right[i] + 0
+    return 0
+}'
 
 # Symbols that no library of the link defines and nobody else is known to: a loader would fail on
 # them, on the machine of a user. NB: those of libraries with symbol versions carry one here (@);
@@ -65,12 +89,11 @@ awk '/^Version / { needs = $2 == "needs" }
     needs && match($0, /Name: [A-Z]+_[0-9.]+/) { print substr($0, RSTART + 6, RLENGTH - 6) }' versions |
     sort -u -V >needed
 [ -s needed ] || fail "$library seems to need nothing of the system, so nothing was checked"
-while IFS=_ read -r family version; do
-    limit=${policy[$family]-}
-    [ -n "$limit" ] || continue
-    newest=$(printf '%s\n%s\n' "$limit" "$version" | sort -V | tail -n 1)
-    [ "$newest" = "$limit" ] || printf '%s_%s %s_%s\n' "$family" "$version" "$family" "$limit"
-done <needed >offenders
+for family in "${!policy[@]}"; do printf '%s %s\n' "$family" "${policy[$family]}"; done >limits
+awk "$newer"'
+    FILENAME == "limits" { limit[$1] = $2; next }
+    split($1, name, "_") && name[1] in limit && newer(name[2], limit[name[1]]) { print $1, name[1] "_" limit[name[1]] }
+' limits needed >offenders
 if [ -s offenders ]; then
     nm --dynamic --undefined-only --demangle --with-symbol-versions "$out/$library" >symbols
     while read -r version allowed; do

@@ -21,6 +21,7 @@
 run {
   name = "${name}-${variant}";
   script = ./package.sh;
+  nameScript = if library == null then "" else ./name-library.sh;
   inherit
     variant
     namespace

@@ -2,27 +2,46 @@
 dir=$out/$variant
 mkdir -p "$dir"
 cp -r "$python/." "$dir"
+libraryName=
+if [ -n "$library" ]; then
+    for linked in "$library"/*.*; do :; done
+    extension=${linked##*/}
+    libraryName=$namespace.${extension#*.}
+    cp "$linked" "$dir/$libraryName"
+fi
 chmod -R u+w "$dir"
 [ -e "$dir/__init__.py" ] || fail "the kernel's Python package has no __init__.py"
 [ ! -e "$dir/_ops.py" ] || fail "_ops.py is generated: rename the kernel's own file of that name"
 [ ! -e "$dir/metadata.json" ] || fail "metadata.json is generated: rename the kernel's own file of that name"
-libraryName=
-if [ -n "$library" ]; then
-    for file in "$library"/*; do libraryName=${file##*/}; done
-    cp "$library/$libraryName" "$dir"
+if [ -n "$library" ] && [ -e "$library/name-places" ]; then
+    # shellcheck source=nix/kernel/name-library.sh
+    . "$nameScript"
 fi
 sed -e "s/__NAMESPACE__/$namespace/g" -e "s/__OP_NAMESPACE__/$opNamespace/g" -e "s/__LIBRARY__/$libraryName/g" \
     "$ops" >"$dir/_ops.py"
 
-# Digests of the files for metadata.json: base64 of its sha256, keyed by its path.
-files=$(
-    cd "$dir"
-    find . -type f ! -name '*.pyc' | sed 's|^\./||' | sort | while read -r file; do
-        hash=$(sha256sum "$file" | cut -d ' ' -f 1 | xxd -r -p | base64)
-        name=${file//\\/\\\\}
-        printf '      "%s": "%s"\n' "${name//\"/\\\"}" "$hash"
-    done | sed '$!s/$/,/'
-)
+# The base64 of a hash that is written in 64 hex digits -> $base64. Three digits are two letters.
+alphabet=ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/
+to_base64() {
+    local at bits
+    base64=
+    for ((at = 0; at < 63; at += 3)); do
+        bits=$((16#${1:at:3}))
+        base64+=${alphabet:bits >> 6:1}${alphabet:bits & 63:1}
+    done
+    bits=$((16#${1:63:1} << 2))
+    base64+=${alphabet:bits:1}=
+}
+
+# Digests of the files for metadata.json, by path.
+hashes=$(cd "$dir" && find . -type f ! -name '*.pyc' -exec sha256sum {} + | sort -k 2)
+files=
+while IFS= read -r line; do
+    to_base64 "${line:0:64}"
+    name=${line#*  ./}
+    name=${name//\\/\\\\}
+    files+=${files:+,$'\n'}"      \"${name//\"/\\\"}\": \"$base64\""
+done <<<"$hashes"
 printf '%s\n' "${metadata/\"@files@\"/"{
 $files
     }"}" >"$dir/metadata.json"

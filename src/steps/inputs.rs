@@ -216,8 +216,9 @@ pub fn reasons<'a>(
                 reasons.push(format!("{path} {change}"))
             }
             StepKind::Unit { .. } => reasons.push(format!("header {path} {change}")),
-            // The reason of its object names the file.
-            StepKind::Library if recompiled => {}
+            // The reason of its object names the file, or the library does not depend on it: it
+            // gets its id in the package.
+            StepKind::Library if recompiled || !new.settings.contains_key("id") => {}
             StepKind::Library => reasons.push(format!("id changed: {path} {change}")),
             StepKind::Join { .. }
             | StepKind::Objects { .. }
@@ -350,6 +351,7 @@ mod tests {
         let mut old = inputs("old");
         let mut new = inputs("new");
         new.files.insert("a.cu".to_owned(), "2".to_owned());
+        new.settings.insert("id".to_owned(), vec!["_a".to_owned()]);
         let why = |old: &Inputs, new: &Inputs| {
             let unit = unit();
             reasons(&StepKind::Library, old, new, |path| {
@@ -362,6 +364,12 @@ mod tests {
         new.needs
             .insert("a.cu.o".to_owned(), "2-a.cu.o.drv".to_owned());
         assert_eq!(why(&old, &new), ["object changed: a.cu"]);
+        // A library that gets its id in the package does not depend on files.
+        let flags = vec!["-O2".to_owned()];
+        new = inputs("new");
+        new.files.insert("a.py".to_owned(), "1".to_owned());
+        new.settings.insert("flags".to_owned(), flags);
+        assert_eq!(why(&inputs("old"), &new), ["flags changed: +-O2, --O3"]);
     }
 
     #[test]
