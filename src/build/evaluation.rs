@@ -77,11 +77,12 @@ impl Evaluation {
     /// # Errors
     /// `EngineError::Nix`
     pub fn is_in_store(&self, nix: &Nix, derivations: &[String]) -> Result<bool, EngineError> {
-        Ok(self.unbuilt(nix, None, derivations)?.is_empty())
+        let store = nix.store_folder();
+        Ok(self.unbuilt(nix, store.as_deref(), derivations)?.is_empty())
     }
 
-    /// The derivations of a list whose outputs the store lacks. If the folder of the store is
-    /// given, Nix is asked only for outputs that lie in it. An output that lies in it may be
+    /// The derivations of a list whose outputs the store lacks. If the store has a folder on this
+    /// machine, Nix is asked only for outputs that lie in it. An output that lies in it may be
     /// invalid: a rest of a killed build.
     fn unbuilt(
         &self,

@@ -1,9 +1,9 @@
 //! Copies built variants from the store to build/<variant> in the kernel's folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use camino::Utf8Path;
@@ -39,7 +39,8 @@ pub enum Origin {
     Failed,
 }
 
-/// Copies the built variants to their places below `output`.
+/// Copies the built variants to their places below `output`. Packages that were not built are
+/// among `unbuilt`.
 ///
 /// # Errors
 /// `EngineError`, of Nix or of the file system; a failed variant is part of the result.
@@ -48,17 +49,16 @@ pub fn install<'a>(
     variants: &[&'a Variant],
     graph: &StepGraph<'_>,
     built: &Built,
+    unbuilt: &BTreeSet<&str>,
     output: &Utf8Path,
 ) -> Result<Vec<InstalledVariant<'a>>, EngineError> {
     let finished = built.finished.iter();
     let seconds: BTreeMap<&str, f64> = finished
         .map(|finished| (finished.derivation.as_str(), finished.seconds))
         .collect();
-    let wanted = graph.wanted.iter();
-    let failed = nix.unbuilt(wanted.map(|(_, wanted)| &wanted.derivation))?;
     let mut installed = Vec::new();
     for (variant, (_, wanted)) in variants.iter().zip(&graph.wanted) {
-        if failed.contains(&wanted.derivation) {
+        if unbuilt.contains(&*wanted.derivation) {
             installed.push(InstalledVariant {
                 name: &variant.name,
                 origin: Origin::Failed,
@@ -101,8 +101,9 @@ fn copy_out(
     std::fs::create_dir_all(output).map_err(failed_to(format!("create {output}")))?;
     let target = output.join(&variant.name);
     let folder = nix.store_folder().zip(Utf8Path::new(path).file_name());
-    if let Some((store, name)) = folder
-        && is_same_tree(&store.join(name).join(&variant.name), &target)
+    let original = folder.map(|(store, name)| store.join(name));
+    if let Some(original) = &original
+        && is_same_tree(&original.join(&variant.name), &target)
     {
         return Ok(size_of_files(&target));
     }
@@ -115,7 +116,11 @@ fn copy_out(
     let exported = Utf8Path::from_path(staging.path())
         .unwrap_or(output)
         .join("export");
-    nix.export(path, &exported)?;
+    match original.filter(|original| original.is_dir()) {
+        Some(original) => copy_tree(&original, &exported)
+            .map_err(failed_to(format!("copy {original} to {exported}")))?,
+        None => nix.export(path, &exported)?,
+    }
     make_writable(&exported).map_err(failed_to(format!("change the modes of {exported}")))?;
     if target.exists() {
         std::fs::remove_dir_all(&target).map_err(failed_to(format!("replace {target}")))?;
@@ -210,6 +215,23 @@ pub fn check_replaceable(output: &Utf8Path, variants: &[&Variant]) -> Result<(),
     Ok(())
 }
 
+/// Copies a folder to a path that does not exist yet. Links stay links.
+fn copy_tree(original: &Utf8Path, copy: &Utf8Path) -> std::io::Result<()> {
+    for entry in WalkDir::new(original) {
+        let entry = entry?;
+        let relative = entry.path().strip_prefix(original).unwrap_or(entry.path());
+        let target = copy.as_std_path().join(relative);
+        if entry.file_type().is_dir() {
+            std::fs::create_dir(target)?;
+        } else if entry.path_is_symlink() {
+            symlink(std::fs::read_link(entry.path())?, target)?;
+        } else {
+            std::fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
 /// Lets the owner write to all files of a folder. Files of the store are read-only; a user's own
 /// files should not be.
 fn make_writable(dir: &Utf8Path) -> std::io::Result<()> {
@@ -224,8 +246,6 @@ fn make_writable(dir: &Utf8Path) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
-
     use super::*;
 
     #[test]

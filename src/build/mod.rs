@@ -27,4 +27,4 @@ pub use self::prepare::{Prepared, mention_warnings, prepare, system};
 pub use self::realise::{build_variants, limits, report_failures, row_without_builder};
 pub use self::reproduce::{Reproduction, reproduce};
 pub use self::shell::{ShellKind, open_shell};
-pub use self::survey::{StepGraph, record_build, survey};
+pub use self::survey::{StepGraph, is_recorded, record_build, survey};

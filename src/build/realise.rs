@@ -33,16 +33,17 @@ pub fn build_variants<'a>(
     };
     let packages = evaluation.packages();
     let to_build = || evaluation.to_build(nix, &packages);
-    let mut planned = to_build()?;
-    if planned.is_empty() && evaluation.is_in_store(nix, &packages)? {
+    if evaluation.is_in_store(nix, &packages)? {
         return Ok((StepGraph::new(variants, evaluation, &[]), Built::default()));
     }
+    let mut planned = to_build()?;
     check_systems(nix, variants, evaluation)?;
     let pins = || pins_of_variants(nix, variants, Purpose::Build, &PythonPackages::default());
-    if fetch_needed(nix, &planned, pins, &options)? {
+    let mut graph = StepGraph::new(variants, evaluation, &planned);
+    if !graph.steps.to_fetch.is_empty() && fetch_needed(nix, &planned, pins, &options)? {
         planned = to_build()?;
+        graph = StepGraph::new(variants, evaluation, &planned);
     }
-    let graph = StepGraph::new(variants, evaluation, &planned);
     if let Some(hint) = Hints::new(plan).in_one_line(graph.steps.to_build()) {
         anstream::eprintln!("{hint}");
     }

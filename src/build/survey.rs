@@ -44,6 +44,25 @@ impl<'a> StepGraph<'a> {
         }
     }
 
+    /// The packages whose outputs the store lacks, and with `all_steps` also the other steps.
+    ///
+    /// # Errors
+    /// `EngineError::Nix`
+    pub fn unbuilt(&self, nix: &Nix, all_steps: bool) -> Result<BTreeSet<&str>, EngineError> {
+        let is_asked = |step: &&Step| all_steps || step.kind == StepKind::Package;
+        let steps = || self.steps.all.iter().filter(is_asked);
+        let output = |step: &Step| &self.derivations[&step.derivation].output;
+        let outputs: Vec<String> = steps().map(output).cloned().collect();
+        let invalid: BTreeSet<String> = nix.invalid_paths(&outputs)?.into_iter().collect();
+        let unbuilt = steps().filter(|step| invalid.contains(output(step)));
+        Ok(unbuilt.map(|step| &*step.derivation).collect())
+    }
+
+    fn packages(&self) -> Vec<&str> {
+        let wanted = self.wanted.iter();
+        wanted.map(|(_, wanted)| &*wanted.derivation).collect()
+    }
+
     /// Some derivations and the environments that they need. The inputs of a step are the inputs of
     /// both.
     fn with_environments<'p>(&'p self, paths: impl Iterator<Item = &'p str>) -> BTreeSet<&'p str> {
@@ -150,8 +169,22 @@ fn set_reasons(
     Ok(())
 }
 
-/// Records the inputs of each step that was built or that the store had, and the seconds of steps
-/// that are no compilations.
+/// Whether the record of builds has the inputs of all steps, since this build built none.
+///
+/// # Errors
+/// `EngineError::Io`
+pub fn is_recorded(
+    prepared: &Prepared,
+    graph: &StepGraph<'_>,
+    built: &Built,
+) -> Result<bool, EngineError> {
+    let root = prepared.root()?;
+    let is_known = || BuildRecord::covers_packages(&cache::dir(), &root, &graph.packages());
+    Ok(built.finished.is_empty() && is_known())
+}
+
+/// Records the inputs of each step except the unbuilt ones, and the seconds of steps that are no
+/// compilations.
 ///
 /// # Errors
 /// `EngineError`, of Nix or of the file system.
@@ -160,21 +193,14 @@ pub fn record_build(
     prepared: &Prepared,
     graph: &StepGraph<'_>,
     built: &Built,
+    unbuilt: &BTreeSet<&str>,
 ) -> Result<(), EngineError> {
     let root = prepared.root()?;
-    let wanted = graph.wanted.iter();
-    let packages: Vec<&str> = wanted.map(|(_, wanted)| &*wanted.derivation).collect();
-    if built.finished.is_empty() && BuildRecord::covers_packages(&cache::dir(), &root, &packages) {
-        return Ok(());
-    }
-    let output = |derivation: &str| &graph.derivations[derivation].output;
-    let steps = graph.steps.all.iter();
-    let outputs: Vec<String> = steps.map(|step| output(&step.derivation).clone()).collect();
-    let invalid: BTreeSet<String> = nix.invalid_paths(&outputs)?.into_iter().collect();
-    let is_valid = |derivation: &str| !invalid.contains(output(derivation));
+    let packages = graph.packages();
+    let is_built = |derivation: &str| !unbuilt.contains(derivation);
 
     let mut record = BuildRecord::open(&cache::dir(), &root);
-    let is_recorded = |step: &&Step| step.kind != StepKind::Toolchain && is_valid(&step.derivation);
+    let is_recorded = |step: &&Step| step.kind != StepKind::Toolchain && is_built(&step.derivation);
     let steps = || graph.steps.all.iter().filter(is_recorded);
     let paths = graph.with_environments(steps().map(|step| &*step.derivation));
     let derivations = nix.derivations_alone(&paths)?;
@@ -198,14 +224,14 @@ pub fn record_build(
             record.learn(variant, &step.kind, inputs, headers);
         }
     }
-    let all_are_valid = packages.iter().all(|package| is_valid(package));
+    let all_are_built = packages.iter().all(|package| is_built(package));
     record
-        .save(all_are_valid.then_some(&packages[..]))
+        .save(all_are_built.then_some(&packages[..]))
         .map_err(failed_to("write the record of builds"))?;
     let mut costs = saved_costs();
     for finished in &built.finished {
         let is_known = graph.derivations.contains_key(&finished.derivation);
-        if is_known && finished.peak.is_none() && is_valid(&finished.derivation) {
+        if is_known && finished.peak.is_none() && is_built(&finished.derivation) {
             let seconds = finished.seconds;
             costs.record(&finished.derivation, Cost { bytes: 0, seconds });
         }

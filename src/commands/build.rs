@@ -37,13 +37,17 @@ pub fn run(arguments: &BuildArgs) -> Result<(), CommandError> {
         &limits,
         arguments.offline,
     )?;
+    let is_recorded = build::is_recorded(&prepared, &graph, &built)?;
+    let unbuilt = graph.unbuilt(&nix, !is_recorded)?;
     // NB: only the reasons in `kernel-builder plan` depend on the record.
-    if let Err(error) = build::record_build(&nix, &prepared, &graph, &built) {
+    if !is_recorded
+        && let Err(error) = build::record_build(&nix, &prepared, &graph, &built, &unbuilt)
+    {
         anstream::eprintln!("note: what was built is not recorded: {error}");
     }
 
     build::report_failures(&nix, &built, print_logs)?;
-    let installed = build::install(&nix, &variants, &graph, &built, &output)?;
+    let installed = build::install(&nix, &variants, &graph, &built, &unbuilt, &output)?;
     print(&result_table(&installed))?;
     let notes = lines_about_places(&built).into_iter();
     for line in notes.chain(lines_about_slowest(&built, graph.steps)) {

@@ -17,14 +17,25 @@ pub fn read_closure(folder: &Path, roots: &[String]) -> Option<BTreeMap<String, 
         if all.contains_key(&path) {
             continue;
         }
-        let name = Path::new(&path).file_name()?;
-        let text = std::fs::read_to_string(folder.join(name)).ok()?;
-        let derivation = read(&text)?;
+        let derivation = read_file(folder, &path)?;
         let unread = |need: &&String| !all.contains_key(*need);
         missing.extend(derivation.needs.iter().filter(unread).cloned());
         all.insert(path, derivation);
     }
     Some(all)
+}
+
+/// Reads some derivations of a store's folder, without those that they need. `None` if a file is
+/// missing or has another form.
+pub fn read_alone(folder: &Path, paths: &[&str]) -> Option<BTreeMap<String, Derivation>> {
+    let derivation = |path: &&str| Some(((*path).to_owned(), read_file(folder, path)?));
+    paths.iter().map(derivation).collect()
+}
+
+fn read_file(folder: &Path, path: &str) -> Option<Derivation> {
+    let name = Path::new(path).file_name()?;
+    let text = std::fs::read_to_string(folder.join(name)).ok()?;
+    read(&text)
 }
 
 /// Reads the text of a derivation's file: `Derive(` outputs, inputs that are derivations, inputs

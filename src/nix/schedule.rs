@@ -29,6 +29,9 @@ pub struct Task {
 /// Seconds that the tasks of one Nix take together. It is much more than the time to start a Nix.
 const BATCH_SECONDS: f64 = 4.0;
 
+/// Seconds of a batch below which starting one more Nix takes longer than it saves.
+const SHORT_BATCH_SECONDS: f64 = 0.5;
+
 /// Steps that wait and run.
 #[derive(Debug)]
 pub struct Queue {
@@ -94,7 +97,11 @@ impl Queue {
         let is_ready = |task: &Task| !task.needs.iter().any(|needed| unfinished.contains(needed));
         let ready = self.waiting.iter().filter(|task| is_ready(task));
         let ready: f64 = ready.map(|task| task.cost.seconds).sum();
-        let share = self.batch_seconds.min(ready / (2 * self.jobs) as f64);
+        let free_jobs = (self.jobs - self.running.len()) as f64;
+        let short = SHORT_BATCH_SECONDS.min(ready / free_jobs);
+        let share = short
+            .max(ready / (2 * self.jobs) as f64)
+            .min(self.batch_seconds);
         let mut batch: Vec<Task> = Vec::new();
         let mut seconds = 0.0;
         let idle = self.running.is_empty();
