@@ -49,6 +49,10 @@ measured() {
     printf 'kernel-builder: peak memory in kB: %d\n' $((peak * 1024 / page))
 }
 
+# gcc collects its garbage later, which saves a tenth of the time of a unit with headers of torch for
+# 150 MB of memory, and gives the same object.
+late_collection=--param=ggc-min-heapsize=524288
+
 # Compiles the unit to $out. Arguments: flags that come before its other folders of headers.
 compile_unit() {
     local search=("${folders[@]}" "$@") dir prefix
@@ -57,10 +61,12 @@ compile_unit() {
     case $driver in
     gcc | g++ | icx | icpx)
         for prefix in "${prefixes[@]}"; do command+=("-ffile-prefix-map=$prefix=/toolchain"); done
+        case $driver in gcc | g++) command+=("$late_collection") ;; esac
         measured "$driver" "${command[@]}" "${search[@]}" "${flags[@]}" -o "$out" -c "$unit"
         ;;
     nvcc)
         for prefix in "${prefixes[@]}"; do command+=(-Xcompiler "-ffile-prefix-map=$prefix=/toolchain"); done
+        command+=(-Xcompiler "$late_collection")
         # --keep gives temporary files names that do not hold the process id, --frandom-seed a fixed
         # module id.
         mkdir ../keep

@@ -43,6 +43,8 @@ BASE_OPERATORS = [f"ATen/ops/{name}.h" for name in ("from_blob", "std", "std_mea
 OPERATORS = ["ATen/TensorOperators.h", "torch/csrc/autograd/generated/variable_factories.h"]
 # Headers that headers of operators include and do not use. They cost more than the tensor class.
 UNUSED = ["ATen/Context.h", "ATen/DeviceGuard.h"]
+# Other headers of torch that include one of UNUSED only for those who rely on that.
+INCLUDERS_OF_UNUSED = ["ATen/cuda/CUDAContext.h", "ATen/hip/HIPContext.h"]
 # The macro that leaves UNUSED out.
 WITHOUT_UNUSED = "KERNEL_BUILDER_OPERATORS"
 # The macro with which torch's own headers include single operators instead of a collection.
@@ -487,6 +489,8 @@ def make(release, out):
         _write(include / umbrella, _lean_lines(release, umbrella))
         if umbrella.startswith("torch/"):
             _write(include / (FRONTEND + umbrella), [f"#include <{umbrella}>"])
+    for name in filter(release.find, INCLUDERS_OF_UNUSED):
+        _write(include / name, _without_unused(f"#include_next <{name}>"))
     for name in UNUSED:
         _write(include / name, ["#ifndef " + WITHOUT_UNUSED, f"#include_next <{name}>", "#endif"])
 
@@ -503,11 +507,12 @@ def _include_lines(headers):
     lines = []
     for header in headers:
         line = f"#include <{header}>"
-        if _is_of_operators(header):
-            lines += ["#define " + WITHOUT_UNUSED, line, "#undef " + WITHOUT_UNUSED]
-        else:
-            lines.append(line)
+        lines += _without_unused(line) if _is_of_operators(header) else [line]
     return lines
+
+
+def _without_unused(line):
+    return ["#define " + WITHOUT_UNUSED, line, "#undef " + WITHOUT_UNUSED]
 
 
 def _lean_lines(release, umbrella):
