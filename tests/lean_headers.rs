@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use common::kernel::Sample;
-use common::program::{build, kernel_builder, on_disk, printed, run, words};
+use common::program::{build, kernel_builder, on_disk, printed, run, store, words};
 use serde_json::{Value, json};
 
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
@@ -62,6 +62,12 @@ TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) {
 REGISTER_EXTENSION(TORCH_EXTENSION_NAME)
 ";
 
+/// A comment that makes a source new to every store, so that there are logs to read.
+fn new_comment() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    format!("// {}\n", now.expect("a time").as_nanos())
+}
+
 /// A kernel and a cache of its own.
 struct KernelWithCache {
     sample: Sample,
@@ -109,9 +115,7 @@ fn object(step: &Value) -> Vec<u8> {
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn units_that_need_all_headers_get_them_and_the_user_is_told() {
-    // Sources that no store has compiled before, so that there are logs to read.
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let new = format!("// {}\n", now.expect("a time").as_nanos());
+    let new = new_comment();
     let kernel = KernelWithCache {
         sample: Sample::new(
             BUILD_TOML,
@@ -190,4 +194,35 @@ fn units_that_need_all_headers_get_them_and_the_user_is_told() {
     assert_eq!(headers("csrc/failing.cpp"), with_reason(include, reason));
     assert_eq!(kernel.metadata()["lean-headers"], json!(false));
     assert_ne!(kernel.metadata()["id"], id);
+}
+
+/// A unit that got no memory with lean headers would get them at another time, and have another
+/// object.
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn a_unit_without_memory_is_no_reason_for_all_headers() {
+    // The compiler's error shows the line, and so the words of a compiler that gets no memory.
+    let words_of_gcc = " // virtual memory exhausted: Cannot allocate memory\n";
+    let (start, name) = FAILING.trim_end().rsplit_once('\n').expect("lines");
+    let source = format!("{start}\n{name}{words_of_gcc}{}", new_comment());
+    let kernel = Sample::new(
+        &BUILD_TOML.replace("\"csrc/named.cpp\"", ""),
+        &[
+            ("csrc/all.h", "#include <ATen/ATen.h>\n"),
+            ("csrc/failing.cpp", &source),
+            ("csrc/lean.cpp", LEAN),
+        ],
+    );
+    store();
+    let output = build(kernel.path(), &[CPU]).output().expect("start");
+    assert_eq!(output.status.code(), Some(1));
+    let words = words(&output);
+    assert!(
+        words.contains("ran out of memory: it will run alone"),
+        "{words}"
+    );
+    assert!(
+        !words.contains("is compiled with torch's own headers"),
+        "{words}"
+    );
 }

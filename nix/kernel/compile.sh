@@ -150,6 +150,9 @@ compile_unit() {
     esac
 }
 
+# The words of `time`, gcc, cc1plus, clang and nvcc for a process that was killed or got no memory.
+no_memory='by signal 9|Killed signal terminated|out of memory allocating|virtual memory exhausted|command: Killed|due to signal 9'
+
 # Whether torch's headers may be lean: `none` if the unit includes none, `lean`, or `full` and why
 # not.
 headers_of_torch=none
@@ -175,9 +178,16 @@ lean)
     if [ $status -eq 0 ]; then
         cat ../lean-log
     else
+        # NB: a compiler that got no memory would have compiled the unit at another time. The same
+        # unit must have the same object at all times, so the build runs it again, alone.
+        if grep -qE "$no_memory" ../lean-log; then
+            cat ../lean-log
+            exit 1
+        fi
         rm -rf "$out" ../keep
         compile_unit
-        headers_of_torch="full $(grep -m 1 -E '(^|[^-[:alnum:]])error' ../lean-log | sed 's|/nix/store/[^/]*/||g')"
+        reason=$(grep -m 1 -E '(^|[^-[:alnum:]])error' ../lean-log | sed 's|/nix/store/[^/]*/||g')
+        headers_of_torch="full ${reason:-it does not compile with lean headers}"
     fi
     ;;
 full*) compile_unit ;;
