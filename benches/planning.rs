@@ -27,6 +27,7 @@ fn main() {
     let kernel = Synthetic {
         units: UNITS,
         cuda: 0,
+        torch: false,
         instances: synthetic::LIGHT,
     };
     synthetic::write(root.as_std_path(), kernel, "planning");

@@ -406,6 +406,7 @@ fn build_nix_is_short_enough_to_review() {
         let kernel = synthetic::Synthetic {
             units: 60,
             cuda,
+            torch: false,
             instances: 1,
         };
         synthetic::write(folder.path(), kernel, "");

@@ -70,6 +70,7 @@ fn verify_reproducible(kernel: &Path) -> Command {
 const SIXTY: Synthetic = Synthetic {
     units: 60,
     cuda: 10,
+    torch: false,
     instances: synthetic::LIGHT,
 };
 
@@ -109,6 +110,7 @@ fn parts_of_a_unit_are_built_twice_too() {
     let one = Synthetic {
         units: 1,
         cuda: 1,
+        torch: false,
         instances: 0,
     };
     synthetic::write(&kernel, one, "parts");

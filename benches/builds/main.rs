@@ -2,12 +2,13 @@
 //! tables for docs/benchmarks.md and asserts none of the figures.
 //!
 //! `BENCH=relu,60,60-cuda,400` chooses kernels: examples/relu (C++ and CUDA), or generated ones. A
-//! number is the number of C++ units; with `-cuda`, ten of them are CUDA. `BENCH_VARIANTS=8` is the
-//! number of variants of a generated kernel; with 0, one variant is built from nothing, beside
-//! Ninja. `BENCH_UNITS=heavy` makes each unit take some 2 s instead of 0.3 s; a number says how
-//! many template instances a unit has (synthetic.rs), for a faster machine. `BENCH_ROUNDS=3` builds
-//! one variant from nothing three times. It measures each change three times for us and once for
-//! CMake, which takes minutes where we take seconds. A row has our median.
+//! number is the number of C++ units; with `-cuda`, ten of them are CUDA; with `-torch`, ten are
+//! CUDA and all include `torch/all.h`. `BENCH_VARIANTS=8` is the number of variants of a generated
+//! kernel; with 0, one variant is built from nothing, beside Ninja. `BENCH_UNITS=heavy` makes each
+//! unit take some 2 s instead of 0.3 s; a number says how many template instances a unit has
+//! (synthetic.rs), for a faster machine. `BENCH_ROUNDS=3` builds one variant from nothing three
+//! times. It measures each change three times for us and once for CMake, which takes minutes where
+//! we take seconds. A row has our median.
 
 mod cmake;
 mod measure;
@@ -85,13 +86,15 @@ fn main() {
         match kernel {
             "relu" => relu(root, rounds),
             generated => {
-                let (units, cuda) = match generated.strip_suffix("-cuda") {
-                    Some(units) => (units, CUDA_UNITS),
-                    None => (generated, 0),
+                let (units, cuda, torch) = match generated.split_once('-') {
+                    Some((units, "cuda")) => (units, CUDA_UNITS, false),
+                    Some((units, "torch")) => (units, CUDA_UNITS, true),
+                    _ => (generated, 0, false),
                 };
                 let kernel = Synthetic {
                     units: units.parse().expect("relu, or a number of units"),
                     cuda,
+                    torch,
                     instances,
                 };
                 self::generated(root, kernel, count, rounds);
@@ -111,7 +114,10 @@ fn generated(root: PathBuf, kernel: Synthetic, count: usize, rounds: usize) {
     let all = if kernel.cuda > 0 { CUDA } else { CPU };
     println!("\n### {kernel:?} and a binding, {count} variants\n");
     let mut bench = Bench::new(root, variants(&all[..=count]), rounds);
-    bench.beside_ninja(|bench| synthetic::write(&bench.root, kernel, &salt()));
+    // NB: with torch's headers, Ninja does not do the same work.
+    if !kernel.torch {
+        bench.beside_ninja(|bench| synthetic::write(&bench.root, kernel, &salt()));
+    }
     if count == 0 {
         return;
     }
@@ -122,6 +128,10 @@ fn generated(root: PathBuf, kernel: Synthetic, count: usize, rounds: usize) {
     }
     let cpp = kernel.units - 1;
     bench.incremental("one .cpp file", &format!("csrc/unit_{cpp}.cpp"), count);
+    if kernel.torch {
+        // More rows would take CMake hours.
+        return;
+    }
     bench.incremental("a header that one unit includes", "csrc/leaf_7.h", count);
     bench.incremental("a header that ten units include", "csrc/group_0.h", count);
     if kernel.cuda > 0 {

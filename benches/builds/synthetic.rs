@@ -1,5 +1,5 @@
-//! Kernels that are generated: units that include nothing of torch, with a binding that does. C++
-//! for the CPU, or C++ and CUDA. The same arguments give the same files.
+//! Kernels that are generated: units with or without torch's headers, and a binding. C++ for the
+//! CPU, or C++ and CUDA. The same arguments give the same files.
 
 use std::path::Path;
 
@@ -19,6 +19,8 @@ pub struct Synthetic {
     pub units: usize,
     /// How many of the units are CUDA. If any is, the kernel is for CUDA, else for the CPU.
     pub cuda: usize,
+    /// Whether each unit includes `torch/all.h`, as most published kernels do.
+    pub torch: bool,
     /// The number of instances of the template in each unit.
     pub instances: usize,
 }
@@ -30,6 +32,7 @@ pub fn write(root: &Path, kernel: Synthetic, salt: &str) {
     let Synthetic {
         units,
         cuda,
+        torch,
         instances,
     } = kernel;
     let file = |path: &str, text: &str| {
@@ -69,8 +72,15 @@ template <> struct Step<0> {{
         let group = unit / PER_GROUP;
         let leaf = format!("// {salt}\n#pragma once\n#define LEAF {unit}\n");
         file(&format!("csrc/leaf_{unit}.h"), &leaf);
-        let includes =
-            format!("// {salt}\n#include \"group_{group}.h\"\n#include \"leaf_{unit}.h\"\n");
+        let with_torch = match (torch, unit < cuda) {
+            (false, _) => "",
+            (true, false) => CPP_WITH_TORCH,
+            (true, true) => CUDA_WITH_TORCH,
+        };
+        let includes = format!(
+            "// {salt}\n#include \"group_{group}.h\"\n#include \"leaf_{unit}.h\"\n{}",
+            with_torch.replace("UNIT", &unit.to_string())
+        );
         let signature = format!("unit_{unit}(float *out, const float *in, std::size_t n)");
         let (extension, text) = match unit < cuda {
             false => (
@@ -133,6 +143,7 @@ template <> struct DeviceStep<0> {{
         archs = format!("cuda-capabilities = [{ARCHS}]\n");
     }
     let backend = if cuda > 0 { "cuda" } else { "cpu" };
+    let depends = if torch { "\"torch\"" } else { "" };
     file("torch-ext/synthetic/__init__.py", PYTHON);
     file("README.md", "A kernel that is generated.\n");
     let build_toml = format!(
@@ -148,13 +159,45 @@ src = ["torch-ext/torch_binding.cpp", "torch-ext/units.h"]
 
 [kernel.synthetic]
 backend = "{backend}"
-{archs}depends = []
+{archs}depends = [{depends}]
 src = [
 {sources}]
 "#
     );
     file("build.toml", &build_toml);
 }
+
+/// A function of a C++ unit that uses torch. UNIT is the unit's number.
+const CPP_WITH_TORCH: &str = r#"#include <torch/all.h>
+
+torch::Tensor prepare_UNIT(const torch::Tensor &input) {
+  TORCH_CHECK(input.dim() == 2, "a matrix is needed, not ", input.sizes());
+  auto output = torch::empty_like(input, input.options().dtype(torch::kFloat32));
+  return output.copy_(at::relu(input.contiguous()));
+}
+"#;
+
+/// A kernel of a CUDA unit that uses torch, and its launch. UNIT is the unit's number.
+const CUDA_WITH_TORCH: &str = r#"#include <torch/all.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAGuard.h>
+
+template <typename scalar_t>
+__global__ void scale_UNIT(scalar_t *out, const scalar_t *in, int64_t n) {
+  const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+  if (i < n) out[i] = static_cast<scalar_t>(static_cast<float>(in[i]) * UNIT);
+}
+
+void launch_UNIT(torch::Tensor &out, const torch::Tensor &input) {
+  TORCH_CHECK(input.is_cuda() && input.is_contiguous(), "a contiguous tensor on a GPU is needed");
+  const at::cuda::OptionalCUDAGuard guard(device_of(input));
+  const cudaStream_t stream = at::cuda::getCurrentCUDAStream();
+  const int64_t n = input.numel();
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::ScalarType::Half, at::ScalarType::BFloat16, input.scalar_type(), "scale", [&] {
+    scale_UNIT<scalar_t><<<(n + 255) / 256, 256, 0, stream>>>(out.data_ptr<scalar_t>(), input.data_ptr<scalar_t>(), n);
+  });
+}
+"#;
 
 const BINDING: &str = r#"#include <torch/library.h>
 #include "registration.h"

@@ -49,8 +49,8 @@ measured() {
     printf 'kernel-builder: peak memory in kB: %d\n' $((peak * 1024 / page))
 }
 
-# gcc collects its garbage later, which saves a tenth of the time of a unit with headers of torch for
-# 150 MB of memory, and gives the same object.
+# gcc collects its garbage later, which saves a tenth of the time of a unit with headers of torch,
+# takes 150 MB of memory, and gives the same object.
 late_collection=--param=ggc-min-heapsize=524288
 
 # Compiles the unit to $out. Arguments: flags that come before its other folders of headers.
