@@ -26,7 +26,7 @@ impl SourceKind {
 
 impl UnitGroup {
     /// Whether device code is compiled with headers of the framework. torch's headers make that
-    /// some 80 times as slow.
+    /// many times as slow, even if they are lean.
     pub fn is_slow(&self) -> bool {
         let device = matches!(self.driver, Driver::Nvcc | Driver::Clang | Driver::Hip);
         device && self.framework

@@ -33,7 +33,7 @@ impl<'a> Hints<'a> {
 
     /// The hints for one step.
     pub fn for_step(&self, step: &Step) -> Vec<String> {
-        let hint = "its device code includes headers of torch, which takes some 80 times as long to compile: let it take \
+        let hint = "its device code includes headers of torch, which takes many times as long to compile: let it take \
                     pointers and sizes, and call it from a .cpp file that includes torch, as examples/relu does";
         match self.slow_source(step) {
             Some(_) => vec![hint.to_owned()],
@@ -51,7 +51,7 @@ impl<'a> Hints<'a> {
             more => (format!("{first} and {more} more"), "include", "them"),
         };
         Some(format!(
-            "hint: {subject} {verb} headers of torch in device code, which takes some 80 times as long to compile: move what \
+            "hint: {subject} {verb} headers of torch in device code, which takes many times as long to compile: move what \
              needs torch to a .cpp file, and declare the functions that launch kernels in a header without torch, for both \
              to include (examples/relu); `kernel-builder plan` names all of {them}"
         ))
