@@ -11,9 +11,13 @@ use crate::steps::{Step, Steps};
 
 pub fn run(arguments: &BuildArgs) -> Result<(), CommandError> {
     let start = Instant::now();
+    // Nix is asked for its settings while the kernel is read and planned.
+    let finding = std::thread::spawn(Nix::find);
     let prepared = build::prepare(&arguments.kernel.path)?;
     let variants = prepared.select_pinned(&arguments.variants.names)?;
-    let mut nix = Nix::find()?;
+    let mut nix = finding
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     if arguments.offline {
         nix.stay_offline();
     }
