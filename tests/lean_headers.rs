@@ -175,11 +175,11 @@ fn units_that_need_all_headers_get_them_and_the_user_is_told() {
         kernel.metadata()["id"].clone(),
         object(&kernel.step("csrc/failing.cpp")),
     );
-    let failing = "[kernel.failing]\n";
-    let off = format!("{failing}lean-headers = false\n");
+    let section = "[kernel.failing]\n";
+    let off = format!("{section}lean-headers = false\n");
     kernel
         .sample
-        .write("build.toml", &BUILD_TOML.replace(failing, &off));
+        .write("build.toml", &BUILD_TOML.replace(section, &off));
     let words = kernel.build();
     assert!(
         !words.contains("is compiled with torch's own headers"),
@@ -194,6 +194,11 @@ fn units_that_need_all_headers_get_them_and_the_user_is_told() {
     assert_eq!(headers("csrc/failing.cpp"), with_reason(include, reason));
     assert_eq!(kernel.metadata()["lean-headers"], json!(false));
     assert_ne!(kernel.metadata()["id"], id);
+
+    // The object of the first build is still in the store, and its reason is known.
+    kernel.sample.write("build.toml", BUILD_TOML);
+    assert_eq!(kernel.step("csrc/failing.cpp")["state"], "cached");
+    assert_eq!(headers("csrc/failing.cpp"), with_reason(include, &failing));
 }
 
 /// A unit that got no memory with lean headers would get them at another time, and have another

@@ -10,6 +10,7 @@ use crate::matrix::Variant;
 use crate::nix::schedule::{Cost, Costs};
 use crate::nix::{Built, Nix};
 use crate::pins::cache;
+use crate::plan::Plan;
 use crate::steps::derivations::DerivationGraph;
 use crate::steps::hints::Hints;
 use crate::steps::inputs::{Inputs, StepFiles, reasons};
@@ -183,6 +184,20 @@ pub fn is_recorded(
     Ok(built.finished.is_empty() && is_known())
 }
 
+/// The units that build.toml refuses lean headers, each as a variant and a source.
+fn units_without_lean_headers(plan: &Plan) -> BTreeSet<(&str, &str)> {
+    let mut units = BTreeSet::new();
+    for variant in &plan.variants {
+        let components = variant.components.iter();
+        let groups = components.flat_map(|component| &component.units);
+        for group in groups.filter(|group| !group.lean_headers) {
+            let sources = group.sources.iter();
+            units.extend(sources.map(|source| (variant.variant.as_str(), source.as_str())));
+        }
+    }
+    units
+}
+
 /// Records the inputs of each step except the unbuilt ones, and the seconds of steps that are no
 /// compilations.
 ///
@@ -215,9 +230,13 @@ pub fn record_build(
             (&finished.derivation, headers)
         })
         .collect();
+    let refused = units_without_lean_headers(&prepared.plan);
     for step in steps() {
         let headers = headers.get(&step.derivation);
         for (variant, id) in graph.variants_of(step) {
+            // NB: a unit that build.toml refuses lean headers keeps the record of a compilation
+            // with them: its object may be in the store when build.toml allows them again.
+            let headers = headers.filter(|_| !refused.contains(&(variant, step.source())));
             let seen = files.hashes_for_step(variant, &step.kind);
             let seen = seen.map_err(failed_to("read the kernel's files"))?;
             let inputs = Inputs::new(&derivations, &step.derivation, id, seen);
