@@ -150,6 +150,13 @@ compile_unit() {
     esac
 }
 
+# Compiles the unit with torch's own headers. Argument: the reason. NB: `kernel-builder build` shows
+# lines that begin like this at once, and so an author's mistake before it is tried again.
+compile_fully() {
+    printf "kernel-builder: note: %s is compiled with torch's own headers: %s\n" "$source" "$1"
+    compile_unit
+}
+
 # The words of `time`, gcc, cc1plus, clang and nvcc for a process that was killed or got no memory.
 no_memory='by signal 9|Killed signal terminated|out of memory allocating|virtual memory exhausted|command: Killed|due to signal 9'
 
@@ -185,20 +192,13 @@ lean)
             exit 1
         fi
         rm -rf "$out" ../keep
-        compile_unit
         reason=$(grep -m 1 -E '(^|[^-[:alnum:]])error' ../lean-log | sed 's|/nix/store/[^/]*/||g')
-        headers_of_torch="full ${reason:-it does not compile with lean headers}"
+        compile_fully "${reason:-it does not compile with lean headers}"
     fi
     ;;
-full*) compile_unit ;;
+full*) compile_fully "${headers_of_torch#full }" ;;
 *) fail "cannot read the headers of $source" ;;
 esac
-# NB: `kernel-builder build` shows lines that begin like this.
-case $headers_of_torch in full*)
-    printf "kernel-builder: note: %s is compiled with torch's own headers: %s\n" "$source" "${headers_of_torch#full }"
-    ;;
-esac
-
 # Headers that look at the architectures of the whole unit, if this part was told nothing of them.
 if [ "$part" != whole ]; then
     seen=()
