@@ -42,9 +42,9 @@ const NAMED: &str = "#include <torch/all.h>
 at::Tensor named(const at::Tensor &x) { return torch::nn::functional::relu(x); }
 ";
 
-/// The name `relu` stands nowhere in the text.
+/// The name `relu` stands nowhere in the text, and the selection does not know this word for `##`.
 const FAILING: &str = "#include \"all.h\"
-#define JOIN(a, b) a##b
+#define JOIN(a, b) a%:%:b
 at::Tensor failing(const at::Tensor &x) { return at::JOIN(re, lu)(x); }
 ";
 

@@ -16,10 +16,14 @@ place "$file" "./$source"
 
 command=()
 folders=()
+our_header=
 if [ -n "$registration" ]; then
     # The header stands where authors' bindings look for it: beside them, unless they brought their
     # own.
-    [ -e torch-ext/registration.h ] || { mkdir -p torch-ext && cp "$registration" torch-ext/registration.h; }
+    [ -e torch-ext/registration.h ] || {
+        mkdir -p torch-ext && cp "$registration" torch-ext/registration.h
+        our_header=./torch-ext/registration.h
+    }
 fi
 if [ -n "$define" ]; then
     command+=("-D$define")
@@ -165,11 +169,13 @@ no_memory='by signal 9|Killed signal terminated|out of memory allocating|virtual
 headers_of_torch=none
 if [ -n "$lean" ]; then
     mapfile -t texts < <(
-        find . -type f ! -path ./torch-ext/registration.h
+        find . -type f ! -path "$our_header"
         [ ${#libraries[@]} -eq 0 ] || grep -rlE '#[ \t]*include[ \t]*[<"](ATen|c10|torch)/' "${libraries[@]}"
     )
+    # A flag may define a macro, and so add names to the text of the unit.
+    printf '%s\n' "${command[@]}" "${flags[@]}" >../flags
     mkdir -p ../lean/lean
-    headers_of_torch=$(awk -v out=../lean/lean -f "$selectHeaders" "$lean/index" "${texts[@]}")
+    headers_of_torch=$(awk -v out=../lean/lean -f "$selectHeaders" "$lean/index" "${texts[@]}" ../flags)
 fi
 case $headers_of_torch in
 none) compile_unit ;;

@@ -33,12 +33,24 @@ UMBRELLAS = [
 # More headers with the declarations of all operators. A header that includes one of these, or one
 # of UMBRELLAS, cannot be included alone.
 COLLECTIONS = UMBRELLAS + ["ATen/NativeFunctions.h", "ATen/Operators.h", "torch/torch.h"]
-# Headers that include a collection and use none of its operators.
-SELF_SUFFICIENT = ["torch/utils.h"]
-# The headers that every source sees: the tensor class, then headers that functions of
-# ATen/Functions.h need.
-BASE = ["ATen/core/Tensor.h", "ATen/core/LegacyTypeDispatch.h"]
+# Headers that include a collection for a few headers of it, with these.
+SELF_SUFFICIENT = {"torch/utils.h": ["ATen/Context.h", "ATen/ops/equal.h"]}
+# Members of the tensor class that give or take a class that other headers define, with these.
+MEMBERS = {
+    "grad_fn": "torch/csrc/autograd/function.h",
+    "index": "ATen/TensorIndexing.h",
+    "index_put_": "ATen/TensorIndexing.h",
+}
+# The header of the class ITensorListRef, which headers of operators only declare.
+TENSOR_LISTS = "ATen/core/IListRef.h"
+# The headers that every source sees: the tensor class, headers that functions of ATen/Functions.h
+# need, and the compiler's intrinsics, which bring overloads of the standard library such as
+# `abs(float)` into the global namespace.
+BASE = ["ATen/core/Tensor.h", "ATen/core/LegacyTypeDispatch.h", "c10/util/ApproximateClock.h"]
 BASE_OPERATORS = [f"ATen/ops/{name}.h" for name in ("from_blob", "std", "std_mean", "tensor", "var", "var_mean")]
+# The headers that every source of torch/extension.h sees: Python's, with the system's headers that
+# these include, and pybind11's macros.
+PYTHON = ["torch/csrc/python_headers.h", "pybind11/detail/typeid.h"]
 # Headers that include the headers of many operators.
 OPERATORS = ["ATen/TensorOperators.h", "torch/csrc/autograd/generated/variable_factories.h"]
 # Headers that headers of operators include and do not use. They cost more than the tensor class.
@@ -59,6 +71,7 @@ LIBRARIES = ("fmt/", "pybind11/")
 
 DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)(?:\\\n|[^\n])*", re.M)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]')
+GUARD = re.compile(r"^[ \t]*#[ \t]*(pragma[ \t]+once\b|ifndef[ \t]+(\w+)\s+#[ \t]*define[ \t]+\2\b)", re.M)
 COMMENT = re.compile(r"//(?:\\\n|[^\n])*|/\*.*?\*/", re.S)
 # A comment, a literal or an attribute.
 NO_DECLARATION = re.compile(
@@ -74,14 +87,17 @@ STANDARD_HEADER = re.compile(
     r"[a-z_]+\Z|(assert|ctype|errno|float|limits|locale|math|setjmp|signal|stdarg|stddef|stdint|stdio|stdlib|string|time)\.h\Z"
 )
 CLASS_KEYS = ("class", "enum", "struct", "union")
+# Words that are no names: keywords, and torch's namespaces.
 KEYWORDS = frozenset(
     {
         "__attribute__",
         "__device__",
         "__host__",
         "alignas",
+        "at",
         "auto",
         "bool",
+        "c10",
         "char",
         "class",
         "const",
@@ -120,6 +136,7 @@ KEYWORDS = frozenset(
         "struct",
         "template",
         "this",
+        "torch",
         "throw",
         "true",
         "typedef",
@@ -144,6 +161,8 @@ class Header:
     """
 
     def __init__(self, text):
+        # Whether it may be included twice. If not, it is a part of the header that includes it.
+        self.is_guarded = GUARD.search(text) is not None
         self.includes = []
         self.single_includes = []
         self.certain_includes = []
@@ -169,6 +188,8 @@ class Header:
                 branches.pop()
             elif directive == "define":
                 self.declared.update(("", name) for name in re.findall(r"define\s+(\w+)", line)[:1])
+                # A list of symbols, of which a macro makes namespaces.
+                self.declared.update((name, "namespace") for name in re.findall(r"\(namespaces, (\w+)\)", line))
                 if re.search(r"\boperator\b", line):
                     self.declared.add(("", "operator"))
             elif directive == "include" and INCLUDE.match(line):
@@ -285,8 +306,11 @@ def _declared_names(tokens, body):
     if not names or names[:2] == ["using", "namespace"]:
         return []
     if tokens[0] == "using":
-        # NB: torch sees all names of at and c10, so an alias of one of them adds no name.
-        return [tokens[1]] if "=" in tokens else [] if names[1] in ("at", "c10") else names[-1:]
+        if "=" in tokens:
+            return [tokens[1]]
+        # NB: torch sees all names of at and c10, so an alias of one of their types adds no name. A
+        # function's alias hides outer functions.
+        return [] if names[1] in ("at", "c10") and names[-1][0].isupper() else names[-1:]
     if tokens[0] == "namespace":
         return names[1:2]
     if tokens[0] == "typedef":
@@ -422,6 +446,11 @@ class Release:
                     found[include] = True
         return found
 
+    def needed(self, name):
+        """Headers that a header needs and does not include, or includes a collection for."""
+        lists = [TENSOR_LISTS] if _is_of_operators(name) and "ITensorListRef" in self.text(name) else []
+        return SELF_SUFFICIENT.get(name, lists)
+
     def collectors(self, names):
         """The headers among some that reach a collection, even with SINGLE_OPERATORS."""
         includers = {}
@@ -440,7 +469,9 @@ class Release:
 
 
 def make(release, out):
-    base = release.reached(BASE + BASE_OPERATORS, "single_includes", without=UNUSED)
+    base = release.reached(BASE, "certain_includes")
+    base.update(release.reached(BASE_OPERATORS, "certain_includes", without=UNUSED))
+    base_of_python = release.reached(PYTHON, "certain_includes")
     names_of_base = {name for header in base for _, name in release.header(header).declared}
     # The innermost umbrella that reaches a header.
     umbrellas = {}
@@ -449,8 +480,10 @@ def make(release, out):
     for umbrella in UMBRELLAS:
         reached = release.reached([umbrella], "includes")
         certain = release.reached([umbrella], "certain_includes")
+        certain = {name for name in certain if release.header(name).is_guarded}
         for name in reached:
-            if name not in base and name not in COLLECTIONS and name not in umbrellas:
+            is_always = name in base or umbrella == UMBRELLAS[-1] and name in base_of_python
+            if not is_always and name not in COLLECTIONS and name not in umbrellas:
                 umbrellas[name] = umbrella
                 substitutes[name] = release.certain_includers(name, reached, certain)
     collectors = release.collectors(umbrellas)
@@ -464,6 +497,7 @@ def make(release, out):
     index = [f"{_stem(name)} - - umbrella {name}" for name in UMBRELLAS]
     always = {name: [] for name in UMBRELLAS}
     always[UMBRELLAS[0]] += BASE + BASE_OPERATORS
+    always[UMBRELLAS[-1]] += PYTHON
     for header, umbrella in umbrellas.items():
         for substitute in substitutes[header]:
             kind = "other"
@@ -474,12 +508,22 @@ def make(release, out):
             for space, name in sorted(release.header(header).declared):
                 is_open = space in OPEN_NAMESPACES
                 if not name.startswith("operator"):
-                    fields = (_stem(umbrella), "-" if is_open else space, name, kind, substitute)
-                    index.append(" ".join(fields))
-                elif is_open and kind != "full" and not header.startswith(LIBRARIES):
-                    # An operator of types that every source sees.
-                    if names_of_others.isdisjoint(name.split()):
-                        always[umbrella].append(substitute)
+                    fields = (_stem(umbrella), "-" if is_open else space, name)
+                    for needed in release.needed(substitute):
+                        of_needed = "operators" if _is_of_operators(needed) else "other"
+                        index.append(" ".join((*fields, of_needed, needed)))
+                    index.append(" ".join((*fields, kind, substitute)))
+                # An operator of types that every source sees.
+                elif (
+                    is_open
+                    and kind != "full"
+                    and not header.startswith(LIBRARIES)
+                    and names_of_others.isdisjoint(name.split())
+                ):
+                    always[umbrella].append(substitute)
+    for name, header in MEMBERS.items():
+        if header in umbrellas:
+            index.append(f"{_stem(umbrellas[header])} - {name} other {header}")
     _write(out / "index", index)
 
     include = out / "include"

@@ -8,7 +8,8 @@
 #     lean         after writing the headers that lean umbrella headers include to DIR, which exists
 #     full REASON  if the unit needs torch's own umbrella headers
 #
-# Words of comments and literals count as names, and each branch of a conditional counts.
+# Words of comments and literals count as names, and each branch of a conditional counts. So do
+# names that macros could paste together of words.
 
 FNR == 1 { files++ }
 
@@ -22,14 +23,28 @@ files == 1 {
     next
 }
 
+# Compilers join continued lines, also in the middle of a name.
+{
+    $0 = continued $0
+    continued = ""
+}
+
+/\\[ \t\r]*$/ {
+    sub(/\\[ \t\r]*$/, "")
+    continued = $0
+    next
+}
+
 {
     if (match($0, /#[ \t]*include[ \t]*[<"][^>"]+/)) {
         header = substr($0, RSTART, RLENGTH)
         sub(/^.*[<"]/, "", header)
         if (header == "torch/torch.h" || kindOf[header] == "umbrella") isTorch = 1
         if (kindOf[header] == "full") reason = "includes " header
-        if (header == "torch/extension.h") withPython = 1
     }
+    # A macro may stand for a namespace.
+    isMacro = /#[ \t]*define/
+    if (/##/) isPasting = 1
     gsub(/[ \t]*::[ \t]*/, "::")
     count = split($0, fields, /[^A-Za-z0-9_:]+/)
     for (at = 1; at <= count; at++) {
@@ -43,7 +58,7 @@ files == 1 {
                 if (word[j] == "") continue
                 used[word[j]]
                 if (space != "") qualified[space "::" word[j]]
-                if (opening > 0) opened[word[j]]
+                if (opening > 0 || isMacro) opened[word[j]]
                 last = space = word[j]
             }
         }
@@ -57,6 +72,19 @@ function isReached(space, name) {
     return space == "-" || (space in opened) || (space "::" name) in qualified
 }
 
+# Whether a name could be pasted together of words.
+function isPasted(name, length_, begin, end, reached) {
+    length_ = length(name)
+    reached[0]
+    for (end = 1; end <= length_; end++)
+        for (begin = 0; begin < end; begin++)
+            if (begin in reached && substr(name, begin + 1, end - begin) in used) {
+                reached[end]
+                break
+            }
+    return length_ in reached
+}
+
 # Of several reasons, the first in the alphabet, whatever the order of awk's arrays.
 function add(newReason) {
     if (reason == "" || newReason < reason) reason = newReason
@@ -68,12 +96,15 @@ END {
         exit
     }
     if ("AT_PER_OPERATOR_HEADERS" in used) add("names AT_PER_OPERATOR_HEADERS")
+    # Its value depends on the headers before.
+    if ("__COUNTER__" in used) add("names __COUNTER__")
+    if (isPasting) for (name in linesOf) if (!(name in used) && isPasted(name)) pasted[name]
+    for (name in pasted) used[name]
     for (name in used) {
-        if (withPython && name ~ /^_?(Py|PY|HAVE_|SIZEOF_)/) add("names " name " of Python.h")
         count = split(linesOf[name], numbers, " ")
         for (i = 1; i <= count; i++) {
             split(entries[numbers[i]], entry, " ")
-            if (!isReached(entry[2], name)) continue
+            if (!isReached(entry[2], name) && !(name in pasted && entry[2] in used)) continue
             wanted[numbers[i]]
             if (entry[4] == "full") add("names " (entry[2] == "-" ? "" : entry[2] "::") name " of " entry[5])
         }
