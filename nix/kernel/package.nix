@@ -42,6 +42,8 @@ run {
       };
     }
   );
+  # Packing takes less time than asking or reaching another machine.
+  preferLocalBuild = true;
   # A kernel goes to machines without Nix.
   allowedReferences = [ ];
 }
