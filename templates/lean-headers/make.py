@@ -43,10 +43,12 @@ MEMBERS = {
 }
 # The header of the class ITensorListRef, which headers of operators only declare.
 TENSOR_LISTS = "ATen/core/IListRef.h"
-# The headers that every source sees: the tensor class, headers that functions of ATen/Functions.h
-# need, and the compiler's intrinsics, which bring overloads of the standard library such as
-# `abs(float)` into the global namespace.
-BASE = ["ATen/core/Tensor.h", "ATen/core/LegacyTypeDispatch.h", "c10/util/ApproximateClock.h"]
+# The headers that every source sees: the tensor class, and headers that functions of
+# ATen/Functions.h need.
+BASE = ["ATen/core/Tensor.h", "ATen/core/LegacyTypeDispatch.h"]
+# The standard header that the compiler's intrinsics include, which torch includes: it brings
+# overloads such as `abs(float)` into the global namespace.
+BASE_STANDARD = ["stdlib.h"]
 BASE_OPERATORS = [f"ATen/ops/{name}.h" for name in ("from_blob", "std", "std_mean", "tensor", "var", "var_mean")]
 # The headers that every source of torch/extension.h sees: Python's, with the system's headers that
 # these include, and pybind11's macros.
@@ -496,7 +498,7 @@ def make(release, out):
 
     index = [f"{_stem(name)} - - umbrella {name}" for name in UMBRELLAS]
     always = {name: [] for name in UMBRELLAS}
-    always[UMBRELLAS[0]] += BASE + BASE_OPERATORS
+    always[UMBRELLAS[0]] += BASE_STANDARD + BASE + BASE_OPERATORS
     always[UMBRELLAS[-1]] += PYTHON
     for header, umbrella in umbrellas.items():
         for substitute in substitutes[header]:
