@@ -3,7 +3,8 @@
     scripts/time-lean-headers.py
 
 Each unit is built by Nix, in parts if it has several architectures: fully, then leanly. Not a test;
-docs/benchmarks.md has the numbers. It fetches the toolchains of its variants, and takes some ten minutes.
+docs/benchmarks.md has the numbers. It fetches the toolchains of its variants, and takes some ten
+minutes.
 """
 
 import json
