@@ -1,4 +1,4 @@
-"""Prints what a unit costs with all of torch's headers and with lean ones: CPU seconds and memory.
+"""Prints the cost of a unit with all of torch's headers and with lean ones: CPU seconds and memory.
 
     scripts/time-lean-headers.py
 
