@@ -61,6 +61,10 @@ UNUSED = ["ATen/Context.h", "ATen/DeviceGuard.h"]
 INCLUDERS_OF_UNUSED = ["ATen/cuda/CUDAContext.h", "ATen/hip/HIPContext.h"]
 # The macro that leaves UNUSED out.
 WITHOUT_UNUSED = "KERNEL_BUILDER_OPERATORS"
+# The header of `device_of`, which most CUDA sources name. Its overload for lists of tensors needs
+# headers that cost more than all others, so it is there if `lean/lists.h` defines LISTS.
+DEVICE_OF = "ATen/DeviceGuard.h"
+LISTS = "KERNEL_BUILDER_LISTS"
 # The macro with which torch's own headers include single operators instead of a collection.
 SINGLE_OPERATORS = "AT_PER_OPERATOR_HEADERS"
 # Namespaces in which the compiler looks for functions by the types of their arguments, so that a
@@ -538,7 +542,17 @@ def make(release, out):
     for name in filter(release.find, INCLUDERS_OF_UNUSED):
         _write(include / name, _without_unused(f"#include_next <{name}>"))
     for name in UNUSED:
-        _write(include / name, ["#ifndef " + WITHOUT_UNUSED, f"#include_next <{name}>", "#endif"])
+        text = [f"#include_next <{name}>"]
+        if name == DEVICE_OF:
+            text = [
+                "#include <lean/lists.h>",
+                "#ifdef " + LISTS,
+                *text,
+                "#else",
+                *_without_lists(release.text(name)),
+                "#endif",
+            ]
+        _write(include / name, ["#ifndef " + WITHOUT_UNUSED, *text, "#endif"])
 
 
 def _stem(umbrella):
@@ -559,6 +573,13 @@ def _include_lines(headers):
 
 def _without_unused(line):
     return ["#define " + WITHOUT_UNUSED, line, "#undef " + WITHOUT_UNUSED]
+
+
+def _without_lists(text):
+    """The lines of a header without the functions that take a list of tensors."""
+    text = re.sub(r"^inline [^;{}]*\(ITensorListRef \w+\) {\n(.+\n)*?}\n", "", text, flags=re.M)
+    lines = text.splitlines()
+    return lines if "ITensorListRef" in text else [line for line in lines if TENSOR_LISTS not in line]
 
 
 def _lean_lines(release, umbrella):

@@ -45,6 +45,9 @@ files == 1 {
     # A macro may stand for a namespace.
     isMacro = /#[ \t]*define/
     if (/##/) isPasting = 1
+    # Lists of tensors, and expressions that may ask whether `device_of` takes one.
+    if (/TensorList|IListRef|(List|Ref|Vector|array|list|vector)[ \t]*<[^<>]*Tensor/) lists = 1
+    if (/device_of/ && /declval|decltype|noexcept|requires|sizeof/) lists = 1
     gsub(/[ \t]*::[ \t]*/, "::")
     count = split($0, fields, /[^A-Za-z0-9_:]+/)
     for (at = 1; at <= count; at++) {
@@ -115,6 +118,7 @@ END {
         print "full it " reason
         exit
     }
+    printf "%s", lists ? "#define KERNEL_BUILDER_LISTS\n" : "" >(out "/lists.h")
     for (i = 1; i <= lines; i++) {
         split(entries[i], entry, " ")
         file = out "/" entry[1] ".h"
