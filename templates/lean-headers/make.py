@@ -46,9 +46,10 @@ TENSOR_LISTS = "ATen/core/IListRef.h"
 # The headers that every source sees: the tensor class, and headers that functions of
 # ATen/Functions.h need.
 BASE = ["ATen/core/Tensor.h", "ATen/core/LegacyTypeDispatch.h"]
-# The standard header that the compiler's intrinsics include, which torch includes: it brings
-# overloads such as `abs(float)` into the global namespace.
-BASE_STANDARD = ["stdlib.h"]
+# The standard header that gcc's intrinsics include, which torch includes (c10/util/ApproximateClock.h)
+# on x86-64 alone: it brings overloads such as `abs(float)` into the global namespace.
+BASE_STANDARD = "stdlib.h"
+WITH_INTRINSICS = "defined(__x86_64__) && !defined(__clang__)"
 BASE_OPERATORS = [f"ATen/ops/{name}.h" for name in ("from_blob", "std", "std_mean", "tensor", "var", "var_mean")]
 # The headers that every source of torch/extension.h sees: Python's, with the system's headers that
 # these include, and pybind11's macros.
@@ -502,7 +503,7 @@ def make(release, out):
 
     index = [f"{_stem(name)} - - umbrella {name}" for name in UMBRELLAS]
     always = {name: [] for name in UMBRELLAS}
-    always[UMBRELLAS[0]] += BASE_STANDARD + BASE + BASE_OPERATORS
+    always[UMBRELLAS[0]] += [BASE_STANDARD, *BASE, *BASE_OPERATORS]
     always[UMBRELLAS[-1]] += PYTHON
     for header, umbrella in umbrellas.items():
         for substitute in substitutes[header]:
@@ -567,6 +568,8 @@ def _include_lines(headers):
     lines = []
     for header in headers:
         line = f"#include <{header}>"
+        if header == BASE_STANDARD:
+            line = f"#if {WITH_INTRINSICS}\n{line}\n#endif"
         lines += _without_unused(line) if _is_of_operators(header) else [line]
     return lines
 
