@@ -46,9 +46,10 @@ TENSOR_LISTS = "ATen/core/IListRef.h"
 # The headers that every source sees: the tensor class, and headers that functions of
 # ATen/Functions.h need.
 BASE = ["ATen/core/Tensor.h", "ATen/core/LegacyTypeDispatch.h"]
-# The standard header that gcc's intrinsics include, which torch includes (c10/util/ApproximateClock.h)
-# on x86-64 alone: it brings overloads such as `abs(float)` into the global namespace.
-BASE_STANDARD = "stdlib.h"
+# The header that includes the compiler's intrinsics, and the standard header that gcc's intrinsics
+# include on x86-64: it brings overloads such as `abs(float)` into the global namespace.
+INTRINSICS = "c10/util/ApproximateClock.h"
+OF_INTRINSICS = "stdlib.h"
 WITH_INTRINSICS = "defined(__x86_64__) && !defined(__clang__)"
 BASE_OPERATORS = [f"ATen/ops/{name}.h" for name in ("from_blob", "std", "std_mean", "tensor", "var", "var_mean")]
 # The headers that every source of torch/extension.h sees: Python's, with the system's headers that
@@ -455,8 +456,20 @@ class Release:
 
     def needed(self, name):
         """Headers that a header needs and does not include, or includes a collection for."""
-        lists = [TENSOR_LISTS] if _is_of_operators(name) and "ITensorListRef" in self.text(name) else []
-        return SELF_SUFFICIENT.get(name, lists)
+        if name in SELF_SUFFICIENT:
+            return SELF_SUFFICIENT[name]
+        needed = [TENSOR_LISTS] if _is_of_operators(name) and "ITensorListRef" in self.text(name) else []
+        return needed + self._needed_of_unused(name) if name in OPERATORS else needed
+
+    def _needed_of_unused(self, name):
+        """Headers that a header of operators reaches through UNUSED alone, and uses a name of."""
+        reached = self.reached([name], "single_includes", without=UNUSED)
+        used = {used for header in reached for used in re.findall(r"\bat::(\w+)", self.text(header))}
+        return [
+            header
+            for header in self.reached(UNUSED, "single_includes", without=[*COLLECTIONS, *reached])
+            if any(space == "at" and declared in used for space, declared in self.header(header).declared)
+        ]
 
     def collectors(self, names):
         """The headers among some that reach a collection, even with SINGLE_OPERATORS."""
@@ -503,7 +516,9 @@ def make(release, out):
 
     index = [f"{_stem(name)} - - umbrella {name}" for name in UMBRELLAS]
     always = {name: [] for name in UMBRELLAS}
-    always[UMBRELLAS[0]] += [BASE_STANDARD, *BASE, *BASE_OPERATORS]
+    if INTRINSICS in umbrellas:
+        always[umbrellas[INTRINSICS]].append(OF_INTRINSICS)
+    always[UMBRELLAS[0]] += BASE + BASE_OPERATORS
     always[UMBRELLAS[-1]] += PYTHON
     for header, umbrella in umbrellas.items():
         for substitute in substitutes[header]:
@@ -568,7 +583,7 @@ def _include_lines(headers):
     lines = []
     for header in headers:
         line = f"#include <{header}>"
-        if header == BASE_STANDARD:
+        if header == OF_INTRINSICS:
             line = f"#if {WITH_INTRINSICS}\n{line}\n#endif"
         lines += _without_unused(line) if _is_of_operators(header) else [line]
     return lines
