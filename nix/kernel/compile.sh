@@ -205,6 +205,7 @@ lean)
 full*) compile_fully "${headers_of_torch#full }" ;;
 *) fail "cannot read the headers of $source" ;;
 esac
+
 # Headers that look at the architectures of the whole unit, if this part was told nothing of them.
 if [ "$part" != whole ]; then
     seen=()

@@ -88,7 +88,7 @@ function isPasted(name, length_, begin, end, reached) {
     return length_ in reached
 }
 
-# Of several reasons, the first in the alphabet, whatever the order of awk's arrays.
+# Keeps the reason that is first in the alphabet, so that the order of awk's arrays does not count.
 function add(newReason) {
     if (reason == "" || newReason < reason) reason = newReason
 }
