@@ -106,7 +106,28 @@ impl Nix {
             nix.jobs_beside_builders = jobs_beside_builders(&settings);
             nix.systems = Some(systems(&settings));
         }
+        // The next command says why a store cannot be created.
+        let _ = nix.create_store();
         Ok(nix)
+    }
+
+    /// Creates the store of `NIX_REMOTE`, if it is a folder without one. NB: of two Nixes that
+    /// create a store at the same time, one fails.
+    fn create_store(&self) -> std::io::Result<()> {
+        let root = PathBuf::from(std::env::var_os("NIX_REMOTE").unwrap_or_default());
+        let is_there = || root.join("nix/var/nix/db/schema").exists();
+        if !root.is_absolute() || is_there() {
+            return Ok(());
+        }
+        std::fs::create_dir_all(&root)?;
+        let folder = File::open(&root)?;
+        folder.lock()?;
+        if !is_there() {
+            let mut command = self.store_command();
+            command.arg("--verify").args(self.options());
+            command.stdin(Stdio::null()).output()?;
+        }
+        Ok(())
     }
 
     /// The number of derivations that Nix builds here at a time, if it is configured to build on

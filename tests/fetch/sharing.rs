@@ -125,6 +125,24 @@ fn two_fetches_of_the_same_files_download_them_once() {
     }
 }
 
+/// Two Nixes that create a store at the same time may fail.
+#[test]
+fn fetches_that_begin_without_a_store_create_it_once() {
+    let index = Index::new();
+    index.pin("library", &[]);
+    for _ in 0..4 {
+        index.forget();
+        let runs = [(); 4].map(|()| {
+            let mut command = index.fetch_command(&[]);
+            let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
+            command.spawn().expect("run")
+        });
+        for output in runs.map(|run| run.wait_with_output().expect("an end")) {
+            assert_eq!(output.status.code(), Some(0), "{}", words(&output));
+        }
+    }
+}
+
 #[test]
 fn a_folder_carries_everything_to_a_machine_without_a_network() {
     let index = Index::new();
