@@ -1,31 +1,26 @@
-//! The command line, as clap reads it. The commands themselves are in src/commands/.
+//! The command line, as clap reads it. cli/help.rs has the ends of help texts; the commands
+//! themselves are in src/commands/.
+
+pub mod complete;
+mod help;
+
+use std::ffi::OsString;
 
 use camino::Utf8PathBuf;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 use crate::pins::packages::PackageRequest;
 
-const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the kernel's files are wrong, 2 wrong usage, 3 the environment \
-(Nix missing, download failed, disk full, no toolchain or machine for a variant).";
-
-const FETCH: &str = "Files come from --from, the download cache (KERNEL_BUILDER_CACHE), the machine's own pip and apt, \
-and the URLs of vendors, in this order. A download that brings nothing for KERNEL_BUILDER_STALL_SECONDS (30) is tried again \
-from where it was; a killed fetch goes on where it ended.";
-
-const PACKAGES: &str = "pip chooses the wheels and those that they require, for the Python that checks and shells run with. \
-Packages that are pinned already keep their version if others are added.";
-
-const SHAPE: &str = "docs/plan.md of kernel-builder's repository describes the JSON.";
-
-const TWICE: &str = "Of each step that differs, this names the first file and section, and where both results lie. It also \
-names sections of objects that hold a path of the store. What is compressed, as device code of nvcc is, it cannot look into. \
-Toolchains are unpacked archives and are not built again.";
+/// The heading of the options that every command has.
+const GLOBAL: &str = "Global options";
 
 /// Builds PyTorch kernels for every torch, compute toolkit and CPU from one build.toml.
 #[derive(Debug, Parser)]
-#[command(version, after_help = EXIT_CODES)]
+#[command(version, after_help = help::PROGRAM)]
 pub struct Cli {
+    #[command(flatten)]
+    pub global: GlobalArgs,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -33,47 +28,59 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Build a kernel's variants into its build/ folder
+    #[command(after_help = help::BUILD, visible_alias = "build-and-copy")]
     Build(BuildArgs),
     /// Check build.toml and the files it names
-    #[command(alias = "validate")]
+    #[command(after_help = help::CHECK_CONFIG, visible_alias = "validate")]
     CheckConfig(CheckConfigArgs),
     /// Print shell completions
+    #[command(after_help = help::COMPLETIONS)]
     Completions(CompletionsArgs),
     /// Open a shell with a variant's compilers, torch and tools
+    #[command(after_help = help::DEVSHELL)]
     Devshell(ShellArgs),
     /// Explain a problem code such as KB0101, or list all of them
+    #[command(after_help = help::EXPLAIN)]
     Explain(ExplainArgs),
     /// Bring the toolchains of a kernel's variants into the Nix store
-    #[command(after_help = FETCH)]
+    #[command(after_help = help::FETCH)]
     Fetch(FetchArgs),
     /// Format Nix files
+    #[command(after_help = help::FORMAT)]
     Format(FormatArgs),
     /// Write build.nix, from which Nix builds
+    #[command(after_help = help::GENERATE)]
     Generate(GenerateArgs),
     /// Print the steps of a build as a graph, without building
-    #[command(after_help = SHAPE)]
+    #[command(after_help = help::GRAPH)]
     Graph(GraphArgs),
     /// List the variants that a kernel is built for on this system
+    #[command(after_help = help::LIST_VARIANTS)]
     ListVariants(ListVariantsArgs),
     /// Look up the files of toolchains, for contributors; print what changed since
+    #[command(after_help = help::PIN)]
     Pin(PinArgs),
     /// Pin Python packages that a kernel's checks and shells need, in its python-packages.json
-    #[command(after_help = PACKAGES)]
+    #[command(after_help = help::PIN_PYTHON)]
     PinPython(PinPythonArgs),
     /// Print the steps that a build would run, and the reasons, without building or fetching
-    #[command(after_help = SHAPE)]
+    #[command(after_help = help::PLAN)]
     Plan(PlanArgs),
     /// Print the JSON Schema of build.toml, for editors
+    #[command(after_help = help::SCHEMA)]
     Schema,
     /// Open a shell with a built variant, to test it
+    #[command(after_help = help::TESTSHELL)]
     Testshell(ShellArgs),
     /// Rewrite an older build.toml and flake.nix in their current form, with --sources also C++ and
     /// Python
+    #[command(after_help = help::UPDATE_BUILD)]
     UpdateBuild(UpdateBuildArgs),
     /// Check that the sources of toolchains still have the pinned files
+    #[command(after_help = help::VERIFY_PINS)]
     VerifyPins(VerifyPinsArgs),
     /// Build every step of variants twice, in different folders, and compare
-    #[command(after_help = TWICE)]
+    #[command(after_help = help::VERIFY_REPRODUCIBLE)]
     VerifyReproducible(VerifyReproducibleArgs),
 }
 
@@ -89,6 +96,18 @@ pub struct BuildArgs {
     /// Use no network: fail if something would have to be downloaded
     #[arg(long)]
     pub offline: bool,
+    /// Build all steps that need no failed one, of every variant [default]
+    #[arg(long, overrides_with = "fail_fast")]
+    pub keep_going: bool,
+    /// Start no further step after the first one that fails
+    #[arg(long, overrides_with = "keep_going")]
+    pub fail_fast: bool,
+    /// Build nothing; print what `plan` prints
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print events, one JSON object a line; the last one is the result
+    #[arg(long)]
+    pub json: bool,
     /// Print every line that compilers print
     #[arg(short = 'L', long)]
     pub print_build_logs: bool,
@@ -114,6 +133,7 @@ pub struct CompletionsArgs {
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// The code, in upper or lower case
+    #[arg(add = complete::codes())]
     pub code: Option<String>,
 }
 
@@ -138,10 +158,10 @@ pub struct FetchArgs {
     #[arg(long)]
     pub offline: bool,
     /// Take files from a folder that --to wrote, before any other source
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub from: Option<Utf8PathBuf>,
     /// Also write all files to a folder, for a machine without a network
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub to: Option<Utf8PathBuf>,
     /// Print a report as JSON
     #[arg(long)]
@@ -152,7 +172,7 @@ pub struct FetchArgs {
 #[derive(Debug, Args)]
 pub struct FormatArgs {
     /// Files, or folders to look for them in
-    #[arg(value_name = "PATH", default_value = ".")]
+    #[arg(value_name = "PATH", default_value = ".", value_hint = ValueHint::AnyPath)]
     pub paths: Vec<Utf8PathBuf>,
     /// Write nothing; exit 1 if a file would change
     #[arg(long)]
@@ -202,6 +222,9 @@ pub struct ListVariantsArgs {
     /// List the variants that are not built, and which rule and key of build.toml excludes them
     #[arg(long)]
     pub why: bool,
+    /// Mark the variants that are bundled, built, or without pins [default on a terminal]
+    #[arg(short, long, conflicts_with_all = ["why", "json"])]
+    pub long: bool,
     /// Print a JSON array of objects
     #[arg(long)]
     pub json: bool,
@@ -211,7 +234,7 @@ pub struct ListVariantsArgs {
 #[derive(Debug, Args)]
 pub struct PinArgs {
     /// Only these families of pins, such as cuda-13.0 [default: all]
-    #[arg(value_name = "FAMILY")]
+    #[arg(value_name = "FAMILY", add = complete::families())]
     pub families: Vec<String>,
     /// Add this torch release: its variants and the pins that they need
     #[arg(long, value_name = "RELEASE", conflicts_with = "families")]
@@ -270,7 +293,7 @@ pub struct ShellArgs {
     #[command(flatten)]
     pub kernel: KernelArgs,
     /// The variant [default: the one that suits this machine]
-    #[arg(long, value_name = "VARIANT")]
+    #[arg(long, value_name = "VARIANT", add = complete::variants())]
     pub variant: Option<String>,
     #[command(flatten)]
     pub jobs: JobArgs,
@@ -303,7 +326,7 @@ pub struct UpdateBuildArgs {
 #[derive(Debug, Args)]
 pub struct VerifyPinsArgs {
     /// Only these families of pins, such as cuda-13.0 [default: all]
-    #[arg(value_name = "FAMILY")]
+    #[arg(value_name = "FAMILY", add = complete::families())]
     pub families: Vec<String>,
     /// Only the pins that variants of this profile need
     #[arg(long, value_enum)]
@@ -315,7 +338,7 @@ pub struct VerifyPinsArgs {
     #[arg(long)]
     pub json: bool,
     /// A checkout of kernel-builder whose pins to check [default: those of this program]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub repository: Option<Utf8PathBuf>,
 }
 
@@ -333,9 +356,27 @@ pub struct VerifyReproducibleArgs {
 // NB: types that are flattened have no doc comment: clap would take it for the command's own text.
 
 #[derive(Debug, Args)]
+pub struct GlobalArgs {
+    /// Print only results and errors
+    #[arg(short, long, global = true, help_heading = GLOBAL)]
+    pub quiet: bool,
+    /// Print also the places of files and the commands of Nix; -vv prints these whole
+    #[arg(short, long, global = true, help_heading = GLOBAL, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// Use colours; `auto` uses them on terminals, unless NO_COLOR is set
+    #[arg(long, value_name = "WHEN", global = true, help_heading = GLOBAL)]
+    #[arg(default_value_t)]
+    pub color: ColorChoice,
+    /// Change to this folder first; may be given several times
+    #[arg(short = 'C', value_name = "DIR", global = true, help_heading = GLOBAL)]
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub folders: Vec<Utf8PathBuf>,
+}
+
+#[derive(Debug, Args)]
 pub struct KernelArgs {
     /// Folder of the kernel, or its build.toml
-    #[arg(value_name = "KERNEL_DIR", default_value = ".")]
+    #[arg(value_name = "KERNEL_DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub path: Utf8PathBuf,
 }
 
@@ -343,7 +384,7 @@ pub struct KernelArgs {
 pub struct VariantArgs {
     /// Only this variant, or those that a glob such as 'torch21?-*-cu130-*' matches; may be given
     /// several times
-    #[arg(long = "variant", value_name = "VARIANT")]
+    #[arg(long = "variant", value_name = "VARIANT", add = complete::variants())]
     pub names: Vec<String>,
 }
 
@@ -364,4 +405,28 @@ pub enum PinProfile {
     Registry,
     /// The vendors' own archives, by URL.
     Vendor,
+}
+
+/// The value of `--color` among arguments, which need not be right otherwise.
+pub fn color_of_arguments(arguments: impl Iterator<Item = OsString>) -> anstream::ColorChoice {
+    let mut choice = ColorChoice::Auto;
+    let mut is_next = false;
+    for argument in arguments.filter_map(|argument| argument.into_string().ok()) {
+        let value = match is_next {
+            true => Some(argument.as_str()),
+            false => argument.strip_prefix("--color="),
+        };
+        if let Some(known) = value.and_then(|value| value.parse().ok()) {
+            choice = known;
+        }
+        is_next = argument == "--color";
+        if argument == "--" {
+            break;
+        }
+    }
+    match choice {
+        ColorChoice::Auto => anstream::ColorChoice::Auto,
+        ColorChoice::Always => anstream::ColorChoice::Always,
+        ColorChoice::Never => anstream::ColorChoice::Never,
+    }
 }

@@ -3,10 +3,18 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use kernel_builder::{cli::Cli, commands};
+use kernel_builder::cli::{Cli, color_of_arguments, complete};
+use kernel_builder::{commands, terminal};
 
 fn main() -> ExitCode {
-    match commands::run(Cli::parse().command) {
+    complete::answer_shell();
+    // Messages about wrong arguments have colours, too.
+    terminal::set_color(color_of_arguments(std::env::args_os().skip(1)));
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return commands::report_usage(error),
+    };
+    match commands::run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             error.report();

@@ -133,10 +133,10 @@ fn kernel(dir: &Path) {
     }
 }
 
-/// The unit that a line of progress says was built: `[3/12] memory-limit-csrc-unit0.cpp.o 1.5 s`.
+/// The unit that a line of progress says was built: `[3/12] csrc/unit0.cpp 1.5 s`.
 fn unit_of(line: &str) -> Option<String> {
     let word = line.split_whitespace().nth(1)?;
-    (line.starts_with('[') && word.contains("-csrc-")).then(|| word.to_owned())
+    (line.starts_with('[') && word.starts_with("csrc/")).then(|| word.to_owned())
 }
 
 /// Units of the kernel that are in the store, as lines of progress name them.
@@ -149,10 +149,9 @@ fn finished(kernel: &Path) -> Vec<String> {
     let graph: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let steps = graph["steps"].as_array().expect("steps").iter();
     let units = steps.filter(|step| step["kind"] == "unit" && step["state"] == "cached");
-    let sources = units.filter_map(|step| step["source"].as_str()?.strip_prefix("csrc/"));
-    sources
-        .map(|file| format!("memory-limit-csrc-{file}.o"))
-        .collect()
+    let sources = units.filter_map(|step| step["source"].as_str());
+    let sources = sources.filter(|source| source.starts_with("csrc/"));
+    sources.map(str::to_owned).collect()
 }
 
 #[test]

@@ -258,13 +258,13 @@ fn short_units_are_built_together_and_fail_apart() {
     assert!(!output.status.success(), "{words}");
     let count = |line: &str| words.matches(line).count();
     for number in [2, 4] {
-        let unit = format!("failed: relu-csrc-short_{number}.c.o\n");
+        let unit = format!("failed: csrc/short_{number}.c\n");
         assert!(words.contains(&unit), "{words}");
         // Nix's own words, once.
         assert_eq!(count(&format!("short_{number}.c.o.drv")), 1, "{words}");
     }
     assert_eq!(count("ran out of memory"), 1, "{words}");
-    let alone = "relu-csrc-short_4.c.o ran out of memory: it will run alone";
+    let alone = "csrc/short_4.c ran out of memory: it will run alone";
     assert!(words.contains(alone), "{words}");
 
     let log = std::fs::read_to_string(log).expect("what Nix was asked for");

@@ -17,6 +17,7 @@ use crate::nix::Nix;
 use crate::pins::cache;
 use crate::steps::WantedVariant;
 use crate::steps::derivations::{DerivationGraph, DerivationNode};
+use crate::terminal::{detail, note};
 
 /// The derivations of some variants.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,14 +123,17 @@ pub fn evaluate(
 ) -> Result<Evaluation, EngineError> {
     let key = key(nix, prepared, variants)?;
     let saved = SavedEvaluations::open(&cache::dir());
+    let file = saved.file(&key);
     if let Some(evaluation) = saved.read(&key)
         && evaluation.wanted.len() == variants.len()
         // NB: a valid path has everything that it refers to, so checking the roots checks the whole
         // graph.
         && nix.invalid_paths(&evaluation.roots())?.is_empty()
     {
+        detail(format_args!("what Nix evaluated before is in {file}"));
         return Ok(evaluation);
     }
+    detail(format_args!("Nix evaluates; its answer goes to {file}"));
     let wanted = ask_nix(nix, prepared, variants)?;
     let roots: Vec<String> = wanted
         .iter()
@@ -144,7 +148,7 @@ pub fn evaluate(
     };
     // NB: only the speed of the next run depends on the saved evaluation.
     if let Err(error) = saved.write(&key, &evaluation) {
-        anstream::eprintln!("note: what Nix evaluated is not kept: {error}");
+        note(format_args!("what Nix evaluated is not kept: {error}"));
     }
     Ok(evaluation)
 }

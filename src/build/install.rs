@@ -6,7 +6,7 @@ use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use walkdir::{DirEntry, WalkDir};
 
 use super::error::{EngineError, failed_to};
@@ -37,6 +37,26 @@ pub enum Origin {
     Copied,
     /// It was not built, and has no folder.
     Failed,
+    /// It was not built since another variant failed (`Limits::fail_fast`), and has no folder.
+    Stopped,
+}
+
+impl Origin {
+    /// The word for it in tables and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Built => "built",
+            Self::Cached => "cached",
+            Self::Copied => "copied",
+            Self::Failed => "failed",
+            Self::Stopped => "stopped",
+        }
+    }
+
+    /// Whether the variant was built, so that it has a folder.
+    pub fn has_folder(self) -> bool {
+        !matches!(self, Self::Failed | Self::Stopped)
+    }
 }
 
 /// Copies the built variants to their places below `output`. Packages that were not built are
@@ -58,10 +78,19 @@ pub fn install<'a>(
         .collect();
     let mut installed = Vec::new();
     for (variant, (_, wanted)) in variants.iter().zip(&graph.wanted) {
+        let steps = graph.steps.all.iter();
+        let mut steps = steps.filter(|step| step.variants.contains(&variant.name));
         if unbuilt.contains(&*wanted.derivation) {
+            let failed = steps.any(|step| {
+                let derivation = step.derivation.as_str();
+                unbuilt.contains(derivation) && seconds.contains_key(derivation)
+            });
             installed.push(InstalledVariant {
                 name: &variant.name,
-                origin: Origin::Failed,
+                origin: match built.is_stopped && !failed {
+                    true => Origin::Stopped,
+                    false => Origin::Failed,
+                },
                 seconds: 0.0,
                 bytes: 0,
             });
@@ -69,8 +98,6 @@ pub fn install<'a>(
         }
         let path = &graph.derivations[&wanted.derivation].output;
         let bytes = copy_out(nix, variant, path, output)?;
-        let steps = graph.steps.all.iter();
-        let steps = steps.filter(|step| step.variants.contains(&variant.name));
         let step_seconds: Vec<f64> = steps
             .filter_map(|step| seconds.get(step.derivation.as_str()).copied())
             .collect();
@@ -200,6 +227,17 @@ fn has_same_bytes(first: &Path, second: &Path) -> std::io::Result<bool> {
     }
 }
 
+/// The folder of a variant in the folder of a kernel; `None` if no build put it there.
+pub fn built_folder(root: &Utf8Path, variant: &str) -> Option<Utf8PathBuf> {
+    let folder = root.join("build").join(variant);
+    is_of_build(&folder).then_some(folder)
+}
+
+/// Whether a build has made a folder.
+fn is_of_build(folder: &Utf8Path) -> bool {
+    folder.join("metadata.json").exists()
+}
+
 /// Checks that the folders at the places of some variants were made by builds, so that they may be
 /// replaced.
 ///
@@ -208,7 +246,7 @@ fn has_same_bytes(first: &Path, second: &Path) -> std::io::Result<bool> {
 pub fn check_replaceable(output: &Utf8Path, variants: &[&Variant]) -> Result<(), EngineError> {
     for variant in variants {
         let target = output.join(&variant.name);
-        if target.exists() && !target.join("metadata.json").exists() {
+        if target.exists() && !is_of_build(&target) {
             return Err(EngineError::Foreign { path: target });
         }
     }

@@ -22,8 +22,8 @@ mod survey;
 
 pub use self::error::{EngineError, failed_to, pin_failed};
 pub use self::evaluation::{Evaluation, evaluate};
-pub use self::install::{InstalledVariant, Origin, check_replaceable, install};
-pub use self::prepare::{Prepared, mention_warnings, prepare, system};
+pub use self::install::{InstalledVariant, Origin, built_folder, check_replaceable, install};
+pub use self::prepare::{LeftOut, Prepared, mention_warnings, prepare, system};
 pub use self::realise::{build_variants, limits, report_failures, row_without_builder};
 pub use self::reproduce::{Reproduction, reproduce};
 pub use self::shell::{ShellKind, open_shell};

@@ -2,9 +2,10 @@
 //! to build.nix.
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use serde::Serialize;
 
 use super::error::{EngineError, failed_to};
 use crate::emit::{self, Written};
@@ -13,7 +14,7 @@ use crate::machine::ThisMachine;
 use crate::manifest::Edition;
 use crate::matrix::{Matrix, Variant, matrix, select, table};
 use crate::plan::{Plan, plan};
-use crate::terminal::{count, print_problems};
+use crate::terminal::{count, detail, note, print_warnings, status};
 
 /// A kernel with everything that follows from its build.toml.
 pub struct Prepared {
@@ -21,6 +22,30 @@ pub struct Prepared {
     pub matrix: Matrix,
     pub plan: Plan,
     build_nix: OnceCell<String>,
+}
+
+/// The reason why a command leaves out a variant that the kernel has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LeftOut {
+    OtherSystem,
+    /// A pin of its toolchains does not exist.
+    Unpinned,
+    NotBundled,
+    /// `--variant` names others.
+    NotAskedFor,
+}
+
+impl LeftOut {
+    /// The reason after a number of variants.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::OtherSystem => "of other systems",
+            Self::Unpinned => "without pins",
+            Self::NotBundled => "not built by default",
+            Self::NotAskedFor => "not asked for",
+        }
+    }
 }
 
 /// Reads, checks and plans a kernel. Prints notes, and a line about warnings, to standard error.
@@ -40,14 +65,14 @@ pub fn prepare(path: &Utf8Path) -> Result<Prepared, EngineError> {
         });
     }
     if let Some(line) = matrix.left_out() {
-        anstream::eprintln!("{line}");
+        status(line);
     }
     let plan = plan(&kernel, &matrix, table())?;
     for warnings in &plan.warnings {
-        print_problems(warnings);
+        print_warnings(warnings);
     }
-    for note in &plan.notes {
-        anstream::eprintln!("note: {note}");
+    for text in &plan.notes {
+        note(text);
     }
     Ok(Prepared {
         kernel,
@@ -88,7 +113,7 @@ pub fn mention_warnings(path: &Utf8Path, loaded: &LoadedKernel) {
             count(number, "warning")
         ),
     };
-    anstream::eprintln!("{line}");
+    status(line);
 }
 
 impl Prepared {
@@ -108,7 +133,7 @@ impl Prepared {
             return Err(self.nothing_here_error(&system));
         }
         for line in self.lines_about_others(&system, &chosen) {
-            anstream::eprintln!("{line}");
+            status(line);
         }
         Ok(chosen)
     }
@@ -141,12 +166,30 @@ impl Prepared {
         }
         for (variant, unpinned) in left_out {
             let (name, why) = (&variant.name, &unpinned.why);
-            anstream::eprintln!(
-                "left out: {name} cannot be built: {}: {why}",
-                unpinned.family
-            );
+            let family = &unpinned.family;
+            status(format_args!(
+                "left out: {name} cannot be built: {family}: {why}"
+            ));
         }
         Ok(kept)
+    }
+
+    /// The variants of the kernel that are not among some, grouped by the reason.
+    pub fn left_out(&self, chosen: &[&Variant]) -> BTreeMap<LeftOut, Vec<&str>> {
+        let system = system();
+        let names: BTreeSet<&str> = chosen.iter().map(|variant| &*variant.name).collect();
+        let mut groups: BTreeMap<LeftOut, Vec<&str>> = BTreeMap::new();
+        for variant in &self.matrix.variants {
+            let reason = match variant {
+                known if names.contains(&*known.name) => continue,
+                foreign if !foreign.builds_on(&system) => LeftOut::OtherSystem,
+                vendor if vendor.unpinned().is_some() => LeftOut::Unpinned,
+                rare if !rare.bundle => LeftOut::NotBundled,
+                _ => LeftOut::NotAskedFor,
+            };
+            groups.entry(reason).or_default().push(&variant.name);
+        }
+        groups
     }
 
     /// The text of build.nix.
@@ -167,6 +210,7 @@ impl Prepared {
     /// `EngineError::Emit`, for example if build.nix is the user's own.
     pub fn write_build_nix(&self) -> Result<Written, EngineError> {
         let file = self.kernel.root.join("build.nix");
+        detail(format_args!("build.nix: {file}"));
         Ok(emit::write(&file, self.build_nix()?)?)
     }
 
@@ -194,7 +238,7 @@ impl Prepared {
         let (variant, why) = ThisMachine::find()
             .choose(&here)
             .ok_or_else(|| self.nothing_here_error(&system))?;
-        anstream::eprintln!("{}: {why}", variant.name);
+        status(format_args!("{}: {why}", variant.name));
         Ok(variant)
     }
 

@@ -7,12 +7,14 @@ use super::fetch::{Purpose, fetch_needed, pins_of_variants};
 use super::survey::{StepGraph, saved_costs};
 use crate::matrix::{Row, Variant};
 use crate::nix::schedule::{Cost, Costs, Task};
-use crate::nix::{Built, Limits, Nix, Work, name_of};
+use crate::nix::{Built, Limits, Nix, Work};
 use crate::pins::fetch::FetchOptions;
 use crate::pins::packages::PythonPackages;
 use crate::plan::Plan;
 use crate::steps::hints::Hints;
+use crate::steps::titles::titles_by_derivation;
 use crate::steps::{Step, StepKind};
+use crate::terminal::{error_text, note, status};
 
 /// Fetches and builds the steps that some variants lack, and saves the costs of compilations. The
 /// states of steps in the graph are those before the build.
@@ -45,7 +47,7 @@ pub fn build_variants<'a>(
         graph = StepGraph::new(variants, evaluation, &planned);
     }
     if let Some(hint) = Hints::new(plan).in_one_line(graph.steps.to_build()) {
-        anstream::eprintln!("{hint}");
+        status(hint);
     }
     let mut costs = saved_costs();
     let built = nix.build(&remaining_work(nix, &graph, &planned, &costs), limits)?;
@@ -57,7 +59,7 @@ pub fn build_variants<'a>(
     }
     // NB: only the speed of the next build depends on the costs.
     if let Err(error) = costs.save() {
-        anstream::eprintln!("note: what compilations took is not kept: {error}");
+        note(format_args!("what compilations took is not kept: {error}"));
     }
     Ok((graph, built))
 }
@@ -102,16 +104,16 @@ pub fn report_failures(nix: &Nix, built: &Built, print_logs: bool) -> Result<(),
     let unbuilt = nix.unbuilt(finished().map(|step| &step.derivation))?;
     for finished in finished() {
         if unbuilt.contains(&finished.derivation) {
-            anstream::eprintln!("failed: {}", name_of(&finished.derivation));
+            error_text(format_args!("failed: {}", finished.title));
             if !print_logs {
                 for line in &finished.last_lines {
-                    anstream::eprintln!("  {line}");
+                    error_text(format_args!("  {line}"));
                 }
             }
         }
     }
     for error in &built.errors {
-        anstream::eprintln!("{error}");
+        error_text(error);
     }
     Ok(())
 }
@@ -125,6 +127,7 @@ pub fn limits(nix: &Nix, max_jobs: Option<u16>, cores: u16, print_logs: bool) ->
         max_jobs: max_jobs.map_or_else(default, usize::from),
         cores: usize::from(cores),
         print_logs,
+        fail_fast: false,
     }
 }
 
@@ -139,6 +142,7 @@ fn remaining_work(nix: &Nix, graph: &StepGraph<'_>, planned: &[String], costs: &
         wanted: wanted
             .map(|(_, wanted)| wanted.derivation.clone())
             .collect(),
+        titles: titles_by_derivation(&graph.steps.all),
         count: planned.len(),
     }
 }

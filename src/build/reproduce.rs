@@ -12,9 +12,10 @@ use super::survey::{StepGraph, saved_costs};
 use crate::artifact::sections::{StorePath, first_difference, store_paths};
 use crate::matrix::Variant;
 use crate::nix::schedule::Task;
-use crate::nix::{Limits, Nix, Rebuilt};
+use crate::nix::{Limits, Nix, Rebuilt, Work};
+use crate::steps::titles::titles_by_derivation;
 use crate::steps::{Step, StepKind};
-use crate::terminal::count;
+use crate::terminal::{count, error_text, status};
 
 /// The outcome of building variants twice.
 #[derive(Debug)]
@@ -68,8 +69,17 @@ pub fn reproduce(
         ..task(step, &costs)
     };
     let tasks: Vec<Task> = steps.iter().map(task_again).collect();
-    anstream::eprintln!("building {} again", count(steps.len(), "step"));
-    let (again, rebuilt) = nix.rebuild(&tasks, limits)?;
+    status(format_args!(
+        "building {} again",
+        count(steps.len(), "step")
+    ));
+    let work = Work {
+        count: tasks.len(),
+        tasks,
+        titles: titles_by_derivation(&steps),
+        ..Work::default()
+    };
+    let (again, rebuilt) = nix.rebuild(&work, limits)?;
 
     let mut wrong = 0;
     let mut text = String::new();
@@ -93,7 +103,7 @@ pub fn reproduce(
     }
     let failed = rebuilt.values().any(|rebuilt| *rebuilt == Rebuilt::Failed);
     for error in again.errors.iter().filter(|_| failed) {
-        anstream::eprintln!("{error}");
+        error_text(error);
     }
     Ok(Reproduction {
         steps: steps.len(),

@@ -62,7 +62,7 @@ impl SavedEvaluations {
     /// The evaluation of a key; `None` if there is no usable entry.
     pub fn read(&self, key: &EvaluationKey) -> Option<Evaluation> {
         let name = key.name();
-        let file = self.file(&name);
+        let file = self.file(key);
         let content = std::fs::read(&file).ok()?;
         let end = content.iter().position(|byte| *byte == b'\n')?;
         let (hash, json) = (&content[..end], &content[end + 1..]);
@@ -101,12 +101,13 @@ impl SavedEvaluations {
         content.push(b'\n');
         content.extend(json);
         std::fs::create_dir_all(&self.folder)?;
-        replace_private_file(&self.file(&name), &content)?;
+        replace_private_file(&self.file(key), &content)?;
         self.remove_oldest(KEPT, KEPT_BYTES)
     }
 
-    fn file(&self, name: &str) -> Utf8PathBuf {
-        self.folder.join(format!("{name}.json"))
+    /// The file of an entry.
+    pub fn file(&self, key: &EvaluationKey) -> Utf8PathBuf {
+        self.folder.join(format!("{}.json", key.name()))
     }
 
     /// Removes the entries that were not used for longest, and files that killed runs left. Another
@@ -207,14 +208,14 @@ mod tests {
         with_cache(|saved| {
             let key = key(&["a"]);
             saved.write(&key, &evaluation()).expect("written");
-            let file = saved.file(&key.name());
+            let file = saved.file(&key);
             let whole = std::fs::read_to_string(&file).expect("read");
             let changed = whole.replace("/nix/store/o", "/nix/store/x");
             let other = SavedEvaluations::open(&saved.folder);
             let moved = {
                 let second = super::tests::key(&["b"]);
                 other.write(&second, &evaluation()).expect("written");
-                std::fs::read_to_string(other.file(&second.name())).expect("read")
+                std::fs::read_to_string(other.file(&second)).expect("read")
             };
             for content in ["", "{", &whole[..whole.len() - 9], &changed, &moved] {
                 std::fs::write(&file, content).expect("written");
@@ -231,7 +232,7 @@ mod tests {
             let names = ["a", "b", "c", "d"];
             for (age, name) in names.iter().rev().enumerate() {
                 saved.write(&key(&[name]), &evaluation()).expect("written");
-                let path = saved.file(&key(&[name]).name());
+                let path = saved.file(&key(&[name]));
                 let file = std::fs::File::options().append(true).open(path);
                 let file = file.expect("a file");
                 let time =
@@ -241,15 +242,10 @@ mod tests {
             // The oldest entry, but it is used now.
             assert!(saved.read(&key(&["d"])).is_some());
             saved.remove_oldest(2, u64::MAX).expect("removed");
-            let kept = |saved: &SavedEvaluations| {
-                names.map(|name| saved.file(&key(&[name]).name()).exists())
-            };
+            let kept =
+                |saved: &SavedEvaluations| names.map(|name| saved.file(&key(&[name])).exists());
             assert_eq!(kept(saved), [true, false, false, true]);
-            let size = saved
-                .file(&key(&["a"]).name())
-                .metadata()
-                .expect("a file")
-                .len();
+            let size = saved.file(&key(&["a"])).metadata().expect("a file").len();
             saved.remove_oldest(2, size).expect("removed");
             assert_eq!(kept(saved), [false, false, false, true]);
         });

@@ -7,6 +7,7 @@ use crate::kernel::{Kernel, LoadError};
 use crate::matrix::{matrix, table};
 use crate::plan::warnings;
 use crate::problem::Problems;
+use crate::terminal::status;
 
 pub fn run(arguments: &CheckConfigArgs) -> Result<(), CommandError> {
     let loaded = match Kernel::load(&arguments.kernel.path, &table().toolkits) {
@@ -32,7 +33,7 @@ pub fn run(arguments: &CheckConfigArgs) -> Result<(), CommandError> {
         .map(|backend| backend.as_str())
         .collect();
     if let Some(line) = matrix.left_out() {
-        anstream::eprintln!("{line}");
+        status(line);
     }
     let system = system();
     let by_default = match (matrix.variants.len(), matrix.bundled(&system).count()) {

@@ -1,6 +1,9 @@
 //! `list-variants`: the variants that a kernel is built for, and the reasons why others are
 //! excluded. Does not ask Nix.
 
+use std::io::IsTerminal;
+
+use camino::Utf8Path;
 use serde::Serialize;
 
 use super::{CommandError, count, print};
@@ -8,6 +11,7 @@ use crate::build;
 use crate::cli::ListVariantsArgs;
 use crate::kernel::Kernel;
 use crate::matrix::{Excluded, Variant, arch_variants, matrix, other_releases, table};
+use crate::terminal::{note, status};
 
 /// A variant in JSON.
 #[derive(Serialize)]
@@ -22,6 +26,8 @@ struct ListedVariant<'a> {
     bundle: bool,
     /// Whether its toolchains have pins, so that it can be built.
     pinned: bool,
+    /// Whether it lies in the kernel's folder build/.
+    built: bool,
 }
 
 /// An excluded variant in JSON.
@@ -41,10 +47,10 @@ pub fn run(arguments: &ListVariantsArgs) -> Result<(), CommandError> {
     let kernel = loaded.kernel;
     let matrix = matrix(&kernel, table());
     if let Some(line) = matrix.left_out().filter(|_| !arguments.why) {
-        anstream::eprintln!("{line}");
+        status(line);
     }
-    for note in other_releases(&kernel, &matrix, table()) {
-        anstream::eprintln!("note: {note}");
+    for text in other_releases(&kernel, &matrix, table()) {
+        note(text);
     }
     let system = build::system();
     let listed = |other: Option<&str>| arguments.all || other.is_none_or(|other| other == system);
@@ -62,15 +68,46 @@ pub fn run(arguments: &ListVariantsArgs) -> Result<(), CommandError> {
     }
     let of_system = |variant: &&Variant| listed(variant.row().map(|row| &*row.system));
     let all = variants.len();
-    let variants: Vec<_> = variants.iter().filter(of_system).map(built).collect();
+    let variants: Vec<_> = variants
+        .iter()
+        .filter(of_system)
+        .map(|variant| listed_variant(variant, &kernel.root))
+        .collect();
+    let has_marks = arguments.long || std::io::stdout().is_terminal();
     if variants.is_empty() {
         let elsewhere = match all {
             0 => "`--why` says why".to_owned(),
             _ => format!("`--all` lists {} of other systems", count(all, "variant")),
         };
-        anstream::eprintln!("no variant is built on {system}; {elsewhere}");
+        status(format_args!("no variant is built on {system}; {elsewhere}"));
+    } else if has_marks && !arguments.json && variants.len() < all {
+        let all = count(all, "variant");
+        status(format_args!(
+            "{} of {all}: those of {system}; `--all` lists the others",
+            variants.len()
+        ));
     }
-    show(&variants, arguments.json, |line| line.variant.to_owned())
+    let names = variants.iter().map(|variant| variant.variant.len());
+    let width = names.max().unwrap_or_default();
+    show(&variants, arguments.json, |variant| {
+        let marks = match has_marks {
+            true => variant.marks(),
+            false => String::new(),
+        };
+        let line = format!("{:width$}  {marks}", variant.variant);
+        line.trim_end().to_owned()
+    })
+}
+
+impl ListedVariant<'_> {
+    /// Facts about it that a person may want, in columns.
+    fn marks(&self) -> String {
+        let mark = |is_set: bool, word: &'static str| if is_set { word } else { "" };
+        let bundled = mark(self.bundle, "bundled");
+        let built = mark(self.built, "built");
+        let unpinned = mark(!self.pinned, "without pins");
+        format!("{bundled:7}  {built:5}  {unpinned}")
+    }
 }
 
 /// Prints lines, or JSON.
@@ -90,7 +127,7 @@ fn show<T: Serialize>(
     )
 }
 
-fn built(variant: &Variant) -> ListedVariant<'_> {
+fn listed_variant<'a>(variant: &'a Variant, root: &Utf8Path) -> ListedVariant<'a> {
     let row = variant.row();
     ListedVariant {
         variant: &variant.name,
@@ -101,6 +138,7 @@ fn built(variant: &Variant) -> ListedVariant<'_> {
         profile: row.map(|row| row.profile.to_string()),
         bundle: variant.bundle,
         pinned: variant.unpinned().is_none(),
+        built: build::built_folder(root, &variant.name).is_some(),
     }
 }
 

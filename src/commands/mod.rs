@@ -2,6 +2,8 @@
 //! prints. None decides about kernels.
 
 mod build;
+mod build_result;
+mod build_summary;
 mod check_config;
 mod completions;
 mod explain;
@@ -16,8 +18,11 @@ mod plan;
 mod schema;
 mod shell;
 mod update_build;
+mod usage;
 mod verify_pins;
 mod verify_reproducible;
+
+pub use self::usage::report_usage;
 
 use std::io::ErrorKind;
 
@@ -27,7 +32,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::build::{EngineError, ShellKind};
-use crate::cli::Command;
+use crate::cli::{Cli, Command};
 use crate::emit::EmitError;
 use crate::kernel::LoadError;
 use crate::manifest::update::UpdateError;
@@ -35,7 +40,9 @@ use crate::nix::NixError;
 use crate::pins::PinError;
 use crate::pins::packages::PackagesError;
 use crate::pins::refresh::RefreshError;
-use crate::terminal::{count, print_diagnostic, print_problems, write_result};
+use crate::terminal::{
+    count, error_text, print_diagnostic, print_problems, set_verbosity, write_result,
+};
 
 /// The reason why a command failed.
 #[derive(Debug, Diagnostic, Error)]
@@ -115,6 +122,13 @@ pub enum CommandError {
     #[diagnostic(code(shell::command))]
     Shell { code: u8 },
 
+    #[error("failed to change to the folder {folder}")]
+    #[diagnostic(code(usage::folder), help("give the option -C a folder that exists"))]
+    Folder {
+        folder: Utf8PathBuf,
+        source: std::io::Error,
+    },
+
     #[error("failed to {action}")]
     #[diagnostic(code(io))]
     Io {
@@ -151,7 +165,7 @@ impl CommandError {
             | Self::Stale
             | Self::Syntax { .. }
             | Self::Unformatted(_) => 1,
-            Self::UnknownCode { .. } | Self::NoPackages => 2,
+            Self::UnknownCode { .. } | Self::NoPackages | Self::Folder { .. } => 2,
             Self::Update(UpdateError::Defect { .. }) | Self::UnreachedPins | Self::Io { .. } => 3,
         }
     }
@@ -194,17 +208,23 @@ fn report_pins(errors: &[PinError]) {
     if let Some(first) = unasked.first() {
         print_diagnostic(*first);
         if unasked.len() > 1 {
-            anstream::eprintln!("and so for {}\n", count(unasked.len() - 1, "other file"));
+            let number = count(unasked.len() - 1, "other file");
+            error_text(format_args!("and so for {number}\n"));
         }
     }
 }
 
-/// Runs a command.
+/// Follows the options that every command has, then runs a command.
 ///
 /// # Errors
 /// `CommandError`, which knows its exit code.
-pub fn run(command: Command) -> Result<(), CommandError> {
-    match command {
+pub fn run(cli: Cli) -> Result<(), CommandError> {
+    set_verbosity(cli.global.quiet, cli.global.verbose);
+    for folder in cli.global.folders {
+        std::env::set_current_dir(&folder)
+            .map_err(|source| CommandError::Folder { folder, source })?;
+    }
+    match cli.command {
         Command::Build(arguments) => build::run(&arguments),
         Command::CheckConfig(arguments) => check_config::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),

@@ -8,6 +8,7 @@ use crate::emit::{self, Written};
 use crate::kernel::Kernel;
 use crate::matrix::table;
 use crate::pins::packages::{FILE, PythonPackages};
+use crate::terminal::status;
 
 pub fn run(arguments: &PinPythonArgs) -> Result<(), CommandError> {
     let root = Kernel::load(&arguments.kernel, &table().toolkits)?
@@ -20,7 +21,7 @@ pub fn run(arguments: &PinPythonArgs) -> Result<(), CommandError> {
     if added.is_empty() && old.is_empty() {
         return Err(CommandError::NoPackages);
     }
-    anstream::eprintln!("asking pip for wheels and what they require");
+    status("asking pip for wheels and what they require");
     let new = old.with_packages(added)?;
     for request in added.iter().filter(|request| !new.requests(request)) {
         print(&format!(

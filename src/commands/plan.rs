@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use camino::Utf8Path;
 use serde::Serialize;
 
 use super::{CommandError, count, print, print_json};
@@ -66,8 +67,14 @@ struct PlanTotal {
 }
 
 pub fn run(arguments: &PlanArgs) -> Result<(), CommandError> {
-    let prepared = build::prepare(&arguments.kernel.path)?;
-    let variants = prepared.select(&arguments.variants.names)?;
+    let names = &arguments.variants.names;
+    print_plan(&arguments.kernel.path, names, arguments.json)
+}
+
+/// Prints the steps of a build of some variants, which `names` and globs match.
+pub fn print_plan(path: &Utf8Path, names: &[String], json: bool) -> Result<(), CommandError> {
+    let prepared = build::prepare(path)?;
+    let variants = prepared.select(names)?;
     let nix = Nix::find()?;
     let steps = build::survey(&nix, &prepared, &variants)?;
     let absent = absent_pins(&nix, &variants, &steps)?;
@@ -82,7 +89,7 @@ pub fn run(arguments: &PlanArgs) -> Result<(), CommandError> {
         })
     });
     report.unavailable.extend(without_builder);
-    match arguments.json {
+    match json {
         true => print_json(&report),
         false => print(&plan_text(&steps, &report)),
     }

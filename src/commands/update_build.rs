@@ -15,6 +15,7 @@ use crate::manifest::update::{self, UpdateError};
 use crate::manifest::{Manifest, locate};
 use crate::matrix::table;
 use crate::problem::{Problems, Severity};
+use crate::terminal::{error_text, status};
 
 /// A file before and after its update. `new` is `None` if it stays as it is.
 struct Rewrite {
@@ -48,7 +49,7 @@ pub fn run(arguments: &UpdateBuildArgs) -> Result<(), CommandError> {
     };
     let (source_rewrites, hints) = rewrite_sources(&root, &build_toml, asked);
     for hint in hints {
-        anstream::eprintln!("{hint}");
+        status(hint);
     }
     let rewrites: Vec<Rewrite> = [Some(build_toml), flake].into_iter().flatten().collect();
     let source_rewrites = source_rewrites
@@ -116,7 +117,7 @@ fn check_accepted(root: &Utf8Path, old: &Manifest) -> Result<(), CommandError> {
     for problem in found.iter().filter(|p| p.severity == Severity::Error) {
         errors.push(problem.clone());
     }
-    anstream::eprintln!("edition 5 does not accept what this file says; nothing was changed\n");
+    error_text("edition 5 does not accept what this file says; nothing was changed\n");
     Err(CommandError::Update(UpdateError::Problems(Box::new(
         errors,
     ))))

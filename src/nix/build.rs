@@ -6,12 +6,12 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use indicatif::ProgressDrawTarget;
-
+use super::command_line::verbose_line;
 use super::log::{Event, parse_event};
 use super::progress::{ActivityId, BuildPlace, Finished, Progress, StoppedActivity};
 use super::schedule::{Queue, Task};
-use super::{Nix, NixError, memory, name_of};
+use super::{Nix, NixError, memory};
+use crate::terminal::new_bars;
 
 /// The start of the line in which a compilation prints its peak memory in kilobytes
 /// (nix/kernel/compile.sh).
@@ -28,6 +28,8 @@ pub struct Limits {
     /// Cores that one derivation may use.
     pub cores: usize,
     pub print_logs: bool,
+    /// Whether no step starts after the first one that fails.
+    pub fail_fast: bool,
 }
 
 /// The words of a note between a unit and the reason why it is compiled with all of torch's headers
@@ -42,6 +44,8 @@ pub struct Work {
     /// The derivations that must be in the store at the end. Nix itself schedules those that are no
     /// tasks, with everything that they need.
     pub wanted: Vec<String>,
+    /// Titles of derivations, for the display. Nix's name stands for a missing one.
+    pub titles: BTreeMap<String, String>,
     /// The number of derivations that the whole work builds.
     pub count: usize,
 }
@@ -55,6 +59,8 @@ pub struct Built {
     pub copied: BTreeMap<String, String>,
     /// Nix's errors; empty if everything was built.
     pub errors: Vec<String>,
+    /// Whether steps were not started since another one failed (`Limits::fail_fast`).
+    pub is_stopped: bool,
 }
 
 /// The outcome of building a derivation a second time.
@@ -81,17 +87,18 @@ enum Message {
 }
 
 impl Nix {
-    /// Builds the work. Tasks that do not need a failed task still run.
+    /// Builds the work. Tasks that do not need a failed task still run, unless the limits say
+    /// otherwise.
     ///
     /// # Errors
     /// `NixError::Start`; failed builds are part of the result.
     pub fn build(&self, work: &Work, limits: &Limits) -> Result<Built, NixError> {
-        let mut build = Build::new(self, limits, work.count);
+        let mut build = Build::new(self, limits, work);
         build.build_tasks(Queue::new(work.tasks.clone(), limits.max_jobs))?;
         let tasks: BTreeSet<&String> = work.tasks.iter().map(|task| &task.derivation).collect();
         let mut left = work.wanted.clone();
         left.retain(|derivation| !tasks.contains(derivation));
-        if !left.is_empty() {
+        if !left.is_empty() && !build.built.is_stopped {
             build.build_with_one_nix(&left)?;
         }
         build.progress.finish();
@@ -110,13 +117,13 @@ impl Nix {
     /// `NixError::Start`.
     pub fn rebuild(
         &self,
-        tasks: &[Task],
+        work: &Work,
         limits: &Limits,
     ) -> Result<(Built, BTreeMap<String, Rebuilt>), NixError> {
-        let mut build = Build::new(self, limits, tasks.len());
+        let mut build = Build::new(self, limits, work);
         build.kept_builds = Some(tempfile::tempdir().map_err(start_failed)?);
         // Each Nix gets one task, so that its exit code is the outcome of that task.
-        let queue = Queue::new(tasks.to_vec(), limits.max_jobs).with_single_tasks();
+        let queue = Queue::new(work.tasks.clone(), limits.max_jobs).with_single_tasks();
         let ended = build.build_tasks(queue)?;
         build.progress.finish();
         let rebuilt = ended.into_iter().map(|(derivation, status)| {
@@ -173,12 +180,17 @@ struct EndedNix {
 }
 
 impl<'a> Build<'a> {
-    fn new(nix: &'a Nix, limits: &'a Limits, count: usize) -> Self {
+    fn new(nix: &'a Nix, limits: &'a Limits, work: &Work) -> Self {
         let (sender, receiver) = channel();
         Self {
             nix,
             limits,
-            progress: Progress::new(count, limits.print_logs, ProgressDrawTarget::stderr()),
+            progress: Progress::new(
+                work.count,
+                work.titles.clone(),
+                limits.print_logs,
+                new_bars(),
+            ),
             built: Built::default(),
             printed: BTreeSet::new(),
             sender,
@@ -197,6 +209,7 @@ impl<'a> Build<'a> {
                 nix.errors
                     .push(format!("nix-store {number} ended with {}", nix.status));
             }
+            self.built.is_stopped |= !nix.status.success() && self.limits.fail_fast;
             self.built.errors.extend(nix.errors);
         }
         Ok(())
@@ -216,7 +229,7 @@ impl<'a> Build<'a> {
                 let planned = budget?.saturating_sub(queue.expected_memory());
                 Some(memory::available().map_or(planned, |now| planned.min(now)))
             };
-            loop {
+            while !self.built.is_stopped {
                 let batch = queue.next_batch(free(&queue));
                 if batch.is_empty() {
                     break;
@@ -256,9 +269,9 @@ impl<'a> Build<'a> {
             for task in batch {
                 let failed = unbuilt.contains(&task.derivation);
                 if failed && !alone && self.ran_out_of_memory(&task) {
-                    let name = name_of(&task.derivation);
+                    let title = self.progress.title_of(&task.derivation);
                     self.progress
-                        .print(&format!("{name} ran out of memory: it will run alone"));
+                        .print_note(&format!("{title} ran out of memory: it will run alone"));
                     errors.retain(|error| !is_about(error, &task));
                     queue.retry_alone(task);
                     continue;
@@ -267,6 +280,7 @@ impl<'a> Build<'a> {
                     false => queue.mark_built(&task),
                     true => queue.mark_failed(&task),
                 }
+                self.built.is_stopped |= failed && self.limits.fail_fast;
                 let task_status = if failed {
                     status
                 } else {
@@ -350,7 +364,7 @@ impl<'a> Build<'a> {
     /// Prints a warning or a note, unless it was printed before.
     fn print_once(&mut self, text: String) {
         if !self.printed.contains(&text) {
-            self.progress.print(&text);
+            self.progress.print_note(&text);
             self.printed.insert(text);
         }
     }
@@ -366,17 +380,19 @@ impl<'a> Build<'a> {
     }
 
     /// Starts a Nix that builds derivations. A failed derivation does not stop those that do not
-    /// need it.
+    /// need it, unless the limits say otherwise.
     fn start_nix(&mut self, derivations: &[String], max_jobs: usize) -> Result<u64, NixError> {
         let mut command = Command::new(&self.nix.store);
         command.args([
             "--realise",
-            "--keep-going",
             "--no-gc-warning",
             "--log-format",
             "internal-json",
             "-v",
         ]);
+        if !self.limits.fail_fast {
+            command.arg("--keep-going");
+        }
         command.args(["--max-jobs", &max_jobs.to_string()]);
         command.args(["--cores", &self.limits.cores.to_string()]);
         // A build that can see the host differs between machines. Without a sandbox, Nix must fail
@@ -397,6 +413,9 @@ impl<'a> Build<'a> {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
+        if let Some(line) = verbose_line(&command) {
+            self.progress.print(&line);
+        }
         let child = command.spawn().map_err(start_failed)?;
         self.started += 1;
         let (number, sender) = (self.started, self.sender.clone());

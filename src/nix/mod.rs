@@ -1,8 +1,10 @@
 //! The only place that starts Nix. Nix's configuration needs no experimental feature for it.
 
 pub mod build;
+mod command_line;
 pub mod derivation;
 mod derivation_file;
+mod event;
 pub mod log;
 pub mod memory;
 mod progress;
@@ -18,6 +20,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use miette::Diagnostic;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
+
+use self::command_line::verbose_line;
+use crate::terminal::detail;
 
 pub use self::build::{Built, Limits, Rebuilt, Work};
 pub use self::progress::Finished;
@@ -108,6 +113,9 @@ impl Nix {
         }
         // The next command says why a store cannot be created.
         let _ = nix.create_store();
+        let (program, store) = (nix.instantiate.display(), nix.store_folder());
+        let store = store.map_or("another machine".to_owned(), Utf8PathBuf::into_string);
+        detail(format_args!("Nix: {program}; its store: {store}"));
         Ok(nix)
     }
 
@@ -170,7 +178,9 @@ impl Nix {
 
     fn settings(&self) -> Option<serde_json::Value> {
         let mut command = self.nix_command();
-        let output = command.args(["show-config", "--json"]).output().ok()?;
+        command.args(["show-config", "--json"]);
+        tell(&command);
+        let output = command.output().ok()?;
         serde_json::from_slice(&output.stdout).ok()
     }
 
@@ -255,6 +265,7 @@ impl Nix {
         {
             nix.env("KERNEL_BUILDER_TOOL", dir);
         }
+        tell(&nix);
         nix.current_dir(dir)
             .status()
             .map_err(|source| NixError::Start {
@@ -345,6 +356,7 @@ impl Nix {
     /// Copies a store path out of the store, to a path that does not exist yet.
     pub fn export(&self, path: &str, target: &Utf8Path) -> Result<(), NixError> {
         let mut dump = self.dump_command(path);
+        tell(&dump);
         let mut dump = dump.stdout(Stdio::piped()).spawn().map_err(not_started)?;
         let mut restore = self.store_command();
         restore.args(["--restore", target.as_str()]);
@@ -448,6 +460,7 @@ impl Nix {
 
     fn run(&self, mut command: Command, program: &'static str) -> Result<Output, NixError> {
         command.args(self.options()).stdin(Stdio::null());
+        tell(&command);
         command
             .output()
             .map_err(|source| NixError::Start { program, source })
@@ -522,6 +535,13 @@ pub fn name_of(path: &str) -> &str {
     let base = path.rsplit('/').next().unwrap_or(path);
     let name = base.split_once('-').map_or(base, |(_, name)| name);
     name.strip_suffix(".drv").unwrap_or(name)
+}
+
+/// Prints a command that is about to run, with `-v`.
+fn tell(command: &Command) {
+    if let Some(line) = verbose_line(command) {
+        detail(line);
+    }
 }
 
 fn not_started(source: std::io::Error) -> NixError {

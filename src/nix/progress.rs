@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
+use super::event::BuildEvent;
 use super::name_of;
+use crate::terminal::{end_bars, print_event, status};
 
 /// The most lines of running derivations. Further derivations are only counted.
 const MAX_ROWS: usize = 8;
@@ -16,6 +18,8 @@ const MAX_ROWS: usize = 8;
 pub type ActivityId = (u64, u64);
 
 pub struct Progress {
+    /// Titles of derivations. Nix's name stands for a missing one.
+    titles: BTreeMap<String, String>,
     bars: MultiProgress,
     total: ProgressBar,
     running: BTreeMap<ActivityId, RunningStep>,
@@ -29,6 +33,7 @@ pub struct Progress {
 struct RunningStep {
     /// A derivation, or a path that is being copied.
     path: String,
+    title: String,
     place: BuildPlace,
     since: Instant,
     row: Option<ProgressBar>,
@@ -60,6 +65,7 @@ pub enum StoppedActivity {
 #[derive(Clone, Debug)]
 pub struct Finished {
     pub derivation: String,
+    pub title: String,
     /// The remote builder; `None` for this machine.
     pub machine: Option<String>,
     pub seconds: f64,
@@ -89,15 +95,22 @@ impl Finished {
 }
 
 impl Progress {
-    pub fn new(count: usize, print_logs: bool, target: ProgressDrawTarget) -> Self {
-        let terminal = !target.is_hidden();
-        let bars = MultiProgress::with_draw_target(target);
+    /// The display of `count` derivations in `bars`. `titles` are those of derivations that have
+    /// one.
+    pub fn new(
+        count: usize,
+        titles: BTreeMap<String, String>,
+        print_logs: bool,
+        bars: MultiProgress,
+    ) -> Self {
+        let terminal = !bars.is_hidden();
         let total = bars.add(ProgressBar::new(count as u64));
         total.set_style(style("{bar:24} {pos}/{len} built, {elapsed}  {msg}"));
         if terminal {
             total.enable_steady_tick(Duration::from_millis(200));
         }
         Self {
+            titles,
             bars,
             total,
             running: BTreeMap::new(),
@@ -107,8 +120,22 @@ impl Progress {
         }
     }
 
+    /// The title of a derivation, or Nix's name of a path.
+    pub fn title_of(&self, path: &str) -> String {
+        let title = self.titles.get(path).map(String::as_str);
+        title.unwrap_or_else(|| name_of(path)).to_owned()
+    }
+
     pub fn start(&mut self, id: ActivityId, path: String, place: BuildPlace) {
         let terminal = self.terminal;
+        let title = self.title_of(&path);
+        if !matches!(place, BuildPlace::Cache(_)) {
+            print_event(&BuildEvent::StepStarted {
+                step: &title,
+                derivation: &path,
+                machine: place.builder(),
+            });
+        }
         let row = (self
             .running
             .values()
@@ -118,7 +145,7 @@ impl Progress {
             .then(|| {
                 let row = self.bars.add(ProgressBar::new_spinner());
                 row.set_style(style("  {elapsed:>4} {prefix} {wide_msg}"));
-                row.set_prefix(format!("{}{place}", name_of(&path)));
+                row.set_prefix(format!("{}{place}", shorten(&title)));
                 if terminal {
                     row.enable_steady_tick(Duration::from_secs(1));
                 }
@@ -128,6 +155,7 @@ impl Progress {
             id,
             RunningStep {
                 path,
+                title,
                 place,
                 since: Instant::now(),
                 row,
@@ -176,7 +204,7 @@ impl Progress {
         }
         running.last_lines.push(text.to_owned());
         if self.print_logs {
-            let line = format!("{}> {text}", name_of(&running.path));
+            let line = format!("{}> {text}", running.title);
             self.print(&line);
         }
     }
@@ -188,27 +216,36 @@ impl Progress {
             row.finish_and_clear();
             self.bars.remove(&row);
         }
-        let (name, place) = (name_of(&running.path), &running.place);
-        let machine = match &running.place {
-            BuildPlace::Cache(cache) => {
-                // Several Nixes may wait for the same copy.
-                if self.copied.insert(running.path.clone()) {
-                    self.log(&format!("copied {name}{place} {seconds:.1} s"));
-                }
-                return Some(StoppedActivity::Copied(running.path, cache.clone()));
+        let (title, place) = (running.title, &running.place);
+        if let BuildPlace::Cache(cache) = place {
+            // Several Nixes may wait for the same copy.
+            if self.copied.insert(running.path.clone()) {
+                self.log(&format!("copied {title}{place} {seconds:.1} s"));
+                print_event(&BuildEvent::Copied {
+                    path: &running.path,
+                    cache,
+                    seconds,
+                });
             }
-            BuildPlace::Builder(machine) => Some(machine.clone()),
-            BuildPlace::Here => None,
-        };
+            return Some(StoppedActivity::Copied(running.path, cache.clone()));
+        }
+        print_event(&BuildEvent::StepEnded {
+            step: &title,
+            derivation: &running.path,
+            machine: place.builder(),
+            seconds,
+            peak_memory: running.peak,
+        });
         self.total.inc(1);
         let (done, of) = (
             self.total.position(),
             self.total.length().unwrap_or_default(),
         );
-        self.log(&format!("[{done}/{of}] {name}{place} {seconds:.1} s"));
+        self.log(&format!("[{done}/{of}] {title}{place} {seconds:.1} s"));
         Some(StoppedActivity::Built(Finished {
+            machine: place.builder().map(str::to_owned),
             derivation: running.path,
-            machine,
+            title,
             seconds,
             peak: running.peak,
             all_headers: running.all_headers,
@@ -223,18 +260,35 @@ impl Progress {
         }
     }
 
+    /// Prints a note of a step or a warning of Nix above the bars.
+    pub fn print_note(&self, text: &str) {
+        print_event(&BuildEvent::Note { text });
+        self.print(text);
+    }
+
     /// Prints a line above the bars.
     pub fn print(&self, line: &str) {
         if self.terminal {
             // NB: if the terminal has gone away, the build goes on without it.
             let _ = self.bars.println(line);
         } else {
-            anstream::eprintln!("{line}");
+            status(line);
         }
     }
 
     pub fn finish(&self) {
         self.total.finish_and_clear();
+        end_bars();
+    }
+}
+
+impl BuildPlace {
+    /// The remote builder; `None` if there is none.
+    fn builder(&self) -> Option<&str> {
+        match self {
+            Self::Builder(machine) => Some(machine),
+            Self::Here | Self::Cache(_) => None,
+        }
     }
 }
 
@@ -249,6 +303,20 @@ impl fmt::Display for BuildPlace {
     }
 }
 
+/// A title that leaves space for the last line of output on a terminal of 80 columns. The end of a
+/// title tells it from others, so the middle is left out.
+fn shorten(title: &str) -> String {
+    const COLUMNS: usize = 52;
+    const END: usize = 30;
+    let number = title.chars().count();
+    if number <= COLUMNS {
+        return title.to_owned();
+    }
+    let start: String = title.chars().take(COLUMNS - END - 1).collect();
+    let end: String = title.chars().skip(number - END).collect();
+    format!("{start}…{end}")
+}
+
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
@@ -256,17 +324,21 @@ fn style(template: &str) -> ProgressStyle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use indicatif::InMemoryTerm;
+    use indicatif::{InMemoryTerm, ProgressDrawTarget};
 
     #[test]
     fn a_running_derivation_is_a_line_and_then_gone() {
         let terminal = InMemoryTerm::new(10, 80);
+        let derivation = "/nix/store/abc-relu.cu.o.drv".to_owned();
+        let title = "csrc/relu.cu (torch211 cu130)".to_owned();
         let mut progress = Progress::new(
             2,
+            BTreeMap::from([(derivation.clone(), title)]),
             false,
-            ProgressDrawTarget::term_like(Box::new(terminal.clone())),
+            MultiProgress::with_draw_target(ProgressDrawTarget::term_like(Box::new(
+                terminal.clone(),
+            ))),
         );
-        let derivation = "/nix/store/abc-relu.cu.o.drv".to_owned();
         progress.start(
             (1, 1),
             derivation,
@@ -282,15 +354,31 @@ mod tests {
         draw(&progress);
         let shown = terminal.contents();
         assert!(shown.contains("0/2 built"), "{shown}");
-        assert!(shown.contains("relu.cu.o on ssh://b compiling"), "{shown}");
+        assert!(
+            shown.contains("csrc/relu.cu (torch211 cu130) on ssh://b compiling"),
+            "{shown}"
+        );
         let Some(StoppedActivity::Built(finished)) = progress.stop((1, 1)) else {
             panic!("it ran");
         };
         assert_eq!(finished.last_lines, ["compiling"]);
         assert_eq!(finished.machine.as_deref(), Some("ssh://b"));
+        assert_eq!(finished.title, "csrc/relu.cu (torch211 cu130)");
         draw(&progress);
         let shown = terminal.contents();
         assert!(shown.contains("1/2 built"), "{shown}");
-        assert!(!shown.contains("relu.cu.o"), "{shown}");
+        assert!(!shown.contains("relu.cu"), "{shown}");
+    }
+
+    #[test]
+    fn the_end_of_a_long_title_is_shown() {
+        let title = "csrc/a_folder_with_a_long_name/attention_backward.cu sm_90a (torch211 cu130)";
+        let short = shorten(title);
+        assert_eq!(short.chars().count(), 52);
+        assert_eq!(
+            short,
+            "csrc/a_folder_with_a_…ard.cu sm_90a (torch211 cu130)"
+        );
+        assert_eq!(shorten("csrc/a.cu"), "csrc/a.cu");
     }
 }

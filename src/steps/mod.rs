@@ -8,6 +8,7 @@ pub mod hints;
 pub mod inputs;
 pub mod json;
 pub mod record;
+pub mod titles;
 pub mod torch_headers;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};

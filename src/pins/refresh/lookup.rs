@@ -14,6 +14,7 @@ use super::index::{IndexReader, Pages, Unanswered};
 use super::spec::{CUDA_TOOLKIT, FamilyRecipe, FamilySpec, WantedArchive, WantedVersion};
 use super::wheel::{self, FoundWheel};
 use super::{RefreshError, metadata};
+use crate::terminal::status;
 
 /// One family of one system.
 #[derive(Clone, Debug)]
@@ -89,7 +90,8 @@ impl ArchiveLookup<'_> {
         if projects.is_empty() {
             return Ok(());
         }
-        anstream::eprintln!("looking up {} projects of pip's index", projects.len());
+        let number = projects.len();
+        status(format_args!("looking up {number} projects of pip's index"));
         let pages = self.pages(&projects)?;
         let mut pins = BTreeMap::new();
         for release in toolkits {
@@ -259,10 +261,10 @@ impl ArchiveLookup<'_> {
                 problems.push(format!("{system}: there are no Debian packages for it"));
                 continue;
             };
-            anstream::eprintln!(
-                "looking up {} Debian packages of {architecture}",
-                wants.len()
-            );
+            let number = wants.len();
+            status(format_args!(
+                "looking up {number} Debian packages of {architecture}"
+            ));
             let apt = apt::Apt::for_architecture(architecture)?;
             // A source besides Debian's may fail; a package that is then missing is reported below.
             let updated = apt.update();

@@ -30,6 +30,7 @@ use super::{Archive, Family};
 use crate::matrix::{Profile, Table};
 use crate::nix::Nix;
 use crate::problem::suggest::nearest;
+use crate::terminal::status;
 
 /// The families to look up.
 #[derive(Clone, Debug, Default)]
@@ -87,7 +88,7 @@ pub fn refresh(
     let mut targets = find_targets(repository, &spec, &table, request, &added)?;
     for target in &mut targets {
         if let Some(required) = target.recipe.required.take() {
-            anstream::eprintln!("reading what {} requires", required.by);
+            status(format_args!("reading what {} requires", required.by));
             let wheels = closure::wheels(&index, &target.system, &required)?;
             target.recipe.archives.extend(wheels);
         }

@@ -14,6 +14,7 @@ use super::index::{IndexReader, ask_each};
 use super::lookup::{FamilyTarget, FoundArchives, files};
 use super::spec::TreeRecipe;
 use crate::nix::Nix;
+use crate::terminal::status;
 
 /// The hash and the size of a tree that was built.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,7 +92,7 @@ pub fn build(
     let run = FetchRun::open(&ProgressBar::hidden(), &[])?;
     let numbers: BTreeMap<&String, usize> = trees.keys().zip(0..).collect();
     Ok(ask_each(&trees.keys().cloned().collect(), |key| {
-        anstream::eprintln!("reading {key}");
+        status(format_args!("reading {key}"));
         let dir = run.staging.join(numbers[&key.to_owned()].to_string());
         let built = build_one(nix, &run, &trees[key], &dir);
         empty(&dir).and(built)

@@ -1,0 +1,126 @@
+//! The ends of help texts: examples, and what options do not say. tests/help.rs parses each
+//! example, so a comment stands two spaces behind its command.
+
+/// The end of the program's own help.
+pub const PROGRAM: &str = "\
+Examples:
+  kernel-builder check-config examples/relu      find mistakes in build.toml
+  kernel-builder build examples/relu             build its bundled variants
+  kernel-builder testshell examples/relu         try the build in Python
+  kernel-builder plan examples/relu              see what a build would do
+
+Exit codes: 0 fine, 1 the kernel's files are wrong, 2 wrong usage, 3 the environment (Nix missing, \
+download failed, disk full, no toolchain or machine for a variant).";
+
+pub const BUILD: &str = "\
+Examples:
+  kernel-builder build                           the kernel in this folder
+  kernel-builder build relu --variant '*-cu130-*' --variant '*-cpu-*'
+  kernel-builder build relu --dry-run            see what would be built
+  kernel-builder build relu --json >events.json  for programs
+
+By default, everything is built that does not need a failed step, since a variant that fails says little \
+about others; --fail-fast stops early. A build that was stopped goes on where it ended.";
+
+pub const CHECK_CONFIG: &str = "\
+Examples:
+  kernel-builder check-config                    the kernel in this folder
+  kernel-builder check-config relu/build.toml --json";
+
+pub const COMPLETIONS: &str = "\
+Examples:
+  kernel-builder completions bash                in ~/.bashrc: source <(...)
+  kernel-builder completions zsh >~/.zfunc/_kernel-builder
+
+The script asks this program for names of variants, families of pins, and codes: write it again after an update.";
+
+pub const DEVSHELL: &str = "\
+Examples:
+  kernel-builder devshell relu                   the one for this machine
+  kernel-builder devshell relu --variant torch211-cxx11-cpu-x86_64-linux -- make";
+
+pub const EXPLAIN: &str = "\
+Examples:
+  kernel-builder explain KB0101                  the meaning and the cure
+  kernel-builder explain                         all codes";
+
+pub const FETCH: &str = "\
+Examples:
+  kernel-builder fetch relu                      what the bundled variants need
+  kernel-builder fetch relu --to usb             also write it to a folder
+  kernel-builder fetch relu --from usb --offline
+
+Files come from --from, the download cache (KERNEL_BUILDER_CACHE), the machine's own pip and apt, and the \
+URLs of vendors, in this order. A download that brings nothing for KERNEL_BUILDER_STALL_SECONDS (30) is \
+tried again from where it was; a killed fetch goes on where it ended.";
+
+pub const FORMAT: &str = "\
+Examples:
+  kernel-builder format                          every Nix file in this folder
+  kernel-builder format flake.nix --check";
+
+pub const GENERATE: &str = "\
+Examples:
+  kernel-builder generate relu                   then commit relu/build.nix
+  kernel-builder generate relu --check           for continuous integration";
+
+pub const GRAPH: &str = "\
+Examples:
+  kernel-builder graph relu >graph.dot           then: dot -Tsvg graph.dot
+  kernel-builder graph relu --json
+
+docs/plan.md of kernel-builder's repository describes the JSON.";
+
+pub const LIST_VARIANTS: &str = "\
+Examples:
+  kernel-builder list-variants relu              names alone in a pipe
+  kernel-builder list-variants relu --all --why  what is excluded, and why
+  kernel-builder list-variants relu --json";
+
+pub const PIN: &str = "\
+Examples:
+  kernel-builder pin                             compare all with the indexes
+  kernel-builder pin cuda-13.0 --write
+  kernel-builder pin --torch 2.16.0              what a new release would add";
+
+pub const PIN_PYTHON: &str = "\
+Examples:
+  kernel-builder pin-python rich 'einops>=0.8'   add packages
+  kernel-builder pin-python                      look for newer versions
+
+pip chooses the wheels and those that they require, for the Python that checks and shells run with. \
+Packages that are pinned already keep their version if others are added.";
+
+pub const PLAN: &str = "\
+Examples:
+  kernel-builder plan relu                       steps, reasons, times
+  kernel-builder plan relu --variant '*-cpu-*' --json
+
+docs/plan.md of kernel-builder's repository describes the JSON.";
+
+pub const SCHEMA: &str = "\
+Examples:
+  kernel-builder schema >build.schema.json       for an editor";
+
+pub const TESTSHELL: &str = "\
+Examples:
+  kernel-builder testshell relu                  the one for this machine
+  kernel-builder testshell relu -- pytest tests";
+
+pub const UPDATE_BUILD: &str = "\
+Examples:
+  kernel-builder update-build relu --diff        see what would change
+  kernel-builder update-build relu --sources     rewrite C++ and Python, too";
+
+pub const VERIFY_PINS: &str = "\
+Examples:
+  kernel-builder verify-pins                     ask for every pinned file
+  kernel-builder verify-pins cuda-13.0 --deep";
+
+pub const VERIFY_REPRODUCIBLE: &str = "\
+Examples:
+  kernel-builder verify-reproducible relu --variant '*-cpu-*'
+
+Of each step that differs, this names the first file and section, and where both results lie. It also names \
+sections of objects that hold a path of the store. What is compressed, as device code of nvcc is, it cannot \
+look into. Toolchains are unpacked archives and are not built again.";

@@ -1,0 +1,98 @@
+//! Wrong usage: the first commands for whoever gives none, and hints for commands that other
+//! builders have.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use crate::terminal::error_text;
+
+/// The text for a program that is started alone.
+const FIRST_COMMANDS: &str = "\
+usage: kernel-builder COMMAND [KERNEL_DIR]; the kernel is the current folder if none is named
+
+These commands take a new kernel from its files to Python:
+
+  kernel-builder check-config   find mistakes in build.toml and in the files that it names
+  kernel-builder build          build the variants that are bundled for this system
+  kernel-builder testshell      open a shell in which Python imports the built kernel
+  kernel-builder generate       write build.nix, with which Nix alone builds the kernel
+
+`kernel-builder --help` lists all commands, `kernel-builder build --help` the options of one.";
+
+/// Commands of other builders, or those that users expect, each with the command of this program.
+const FOREIGN_COMMANDS: [(&[&str], &str); 8] = [
+    (
+        &["init", "new", "create"],
+        "a kernel starts as a copy of an example: examples/relu (C++ and CUDA) or examples/silu-and-mul (Python)",
+    ),
+    (
+        &["upload", "build-and-upload", "publish", "push"],
+        "build the kernel, then upload its folder build/: `hf upload OWNER/NAME build build`",
+    ),
+    (
+        &["hash"],
+        "`kernel-builder build` writes the digest of each variant into its metadata.json",
+    ),
+    (
+        &["check-abi", "check-builds", "kernel-abi-check"],
+        "`kernel-builder build` refuses a library with a symbol that its policy does not allow",
+    ),
+    (
+        &[
+            "create-pyproject",
+            "clean-pyproject",
+            "generate-torch",
+            "clean",
+        ],
+        "no project files are generated; `kernel-builder devshell` has the compilers and torch",
+    ),
+    (
+        &["fill-card", "skills"],
+        "kernel-builder builds kernels and writes no cards or guides",
+    ),
+    (
+        &["shell", "develop", "dev"],
+        "a similar subcommand exists: 'devshell'",
+    ),
+    (
+        &["test", "check"],
+        "`kernel-builder check-config` checks the files, `kernel-builder testshell` opens a shell for tests",
+    ),
+];
+
+/// Prints an error of clap, or the help that was asked for, with our hints. Returns the exit code.
+pub fn report_usage(mut error: clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            error_text(FIRST_COMMANDS);
+            return ExitCode::from(2);
+        }
+        ErrorKind::InvalidSubcommand => {
+            if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
+                && let Some(tip) = tip(name)
+            {
+                error.remove(ContextKind::SuggestedSubcommand);
+                let tip = ContextValue::StyledStrs(vec![tip.into()]);
+                error.insert(ContextKind::Suggested, tip);
+            }
+        }
+        _ => {}
+    }
+    // The reader of a help text may have closed the pipe.
+    let _ = error.print();
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+/// The hint for a word that is no command; `None` if clap's own suggestion is as good.
+fn tip(name: &str) -> Option<String> {
+    if Path::new(name).exists() {
+        return Some(format!(
+            "to build that kernel: `kernel-builder build {name}`"
+        ));
+    }
+    let mut known = FOREIGN_COMMANDS.iter();
+    let (_, tip) = known.find(|(names, _)| names.contains(&name))?;
+    Some((*tip).to_owned())
+}
