@@ -367,9 +367,9 @@ pub struct GlobalArgs {
     #[arg(long, value_name = "WHEN", global = true, help_heading = GLOBAL)]
     #[arg(default_value_t)]
     pub color: ColorChoice,
-    /// Change to this folder first; may be given several times
-    #[arg(short = 'C', value_name = "DIR", global = true, help_heading = GLOBAL)]
-    #[arg(value_hint = ValueHint::DirPath)]
+    /// Change to this folder first; given before the command, also several times
+    // NB: clap forgets the values before a command if there are others behind it.
+    #[arg(short = 'C', value_name = "DIR", help_heading = GLOBAL, value_hint = ValueHint::DirPath)]
     pub folders: Vec<Utf8PathBuf>,
 }
 

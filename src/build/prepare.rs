@@ -29,9 +29,9 @@ pub struct Prepared {
 #[serde(rename_all = "snake_case")]
 pub enum LeftOut {
     OtherSystem,
-    /// A pin of its toolchains does not exist.
-    Unpinned,
     NotBundled,
+    /// It is bundled, and a pin of its toolchains does not exist.
+    Unpinned,
     /// `--variant` names others.
     NotAskedFor,
 }
@@ -183,8 +183,8 @@ impl Prepared {
             let reason = match variant {
                 known if names.contains(&*known.name) => continue,
                 foreign if !foreign.builds_on(&system) => LeftOut::OtherSystem,
-                vendor if vendor.unpinned().is_some() => LeftOut::Unpinned,
                 rare if !rare.bundle => LeftOut::NotBundled,
+                vendor if vendor.unpinned().is_some() => LeftOut::Unpinned,
                 _ => LeftOut::NotAskedFor,
             };
             groups.entry(reason).or_default().push(&variant.name);

@@ -37,7 +37,7 @@ pub(super) fn result_table(installed: &[InstalledVariant<'_>]) -> String {
     };
     let widths: Vec<usize> = (0..4).map(width).collect();
     let styles = installed.iter().map(|variant| style(variant.origin));
-    let styles = std::iter::once(Style::new().bold()).chain(styles);
+    let styles = std::iter::once(Style::new()).chain(styles);
     rows.iter()
         .zip(styles)
         .map(|([name, result, seconds, size], style)| {
@@ -132,7 +132,6 @@ pub(super) fn lines_about_slowest(built: &Built, mut steps: Steps) -> Vec<String
     let finished: BTreeMap<&str, &Finished> = finished
         .map(|finished| (finished.derivation.as_str(), finished))
         .collect();
-    let titles = titles_by_derivation(&steps.all);
     for step in &mut steps.all {
         step.seconds = finished
             .get(step.derivation.as_str())
@@ -149,6 +148,7 @@ pub(super) fn lines_about_slowest(built: &Built, mut steps: Steps) -> Vec<String
     if units.is_empty() {
         return Vec::new();
     }
+    let titles = titles_by_derivation(&steps.all);
     units.sort_by(|(_, a, _), (_, b, _)| b.seconds.total_cmp(&a.seconds));
     let mut lines = vec!["slowest units:".to_owned()];
     for (step, finished, peak) in units.iter().take(SHOWN) {

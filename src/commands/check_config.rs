@@ -35,20 +35,14 @@ pub fn run(arguments: &CheckConfigArgs) -> Result<(), CommandError> {
     if let Some(line) = matrix.left_out() {
         status(line);
     }
-    let system = system();
-    let by_default = match (matrix.variants.len(), matrix.bundled(&system).count()) {
-        (0, _) => String::new(),
-        (_, 0) => format!(", none by default on {system}"),
-        (_, number) => format!(", {number} by default on {system}"),
-    };
     print(&format!(
-        "{} {}: {}, {}, {}, {}{by_default}\n",
+        "{} {}: {}, {}, {}, {}\n",
         kernel.name.as_str(),
         kernel.version,
         loaded.edition,
         list_in_words(&backends),
         count(kernel.units().count(), "source"),
-        count(matrix.variants.len(), "variant")
+        matrix.numbers(&system())
     ))
 }
 

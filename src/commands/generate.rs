@@ -1,6 +1,6 @@
 //! `generate`: build.toml -> build.nix.
 
-use super::{CommandError, count, print};
+use super::{CommandError, print};
 use crate::build;
 use crate::cli::GenerateArgs;
 use crate::emit::{self, Written};
@@ -27,9 +27,6 @@ pub fn run(arguments: &GenerateArgs) -> Result<(), CommandError> {
         Written::Updated => "updated",
         Written::Unchanged => "unchanged",
     };
-    let variants = prepared.plan.variants.len() + prepared.plan.noarch.len();
-    print(&format!(
-        "build.nix {change}: {}\n",
-        count(variants, "variant")
-    ))
+    let numbers = prepared.matrix.numbers(&build::system());
+    print(&format!("build.nix {change}: {numbers}\n"))
 }

@@ -17,6 +17,7 @@ mod variant;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::kernel::{Backend, Framework, Kernel};
+use crate::terminal::count;
 use crate::version::Version;
 
 pub use self::cxx_abi::CxxAbi;
@@ -67,6 +68,16 @@ impl Matrix {
     ) -> impl Iterator<Item = &'a Variant> + use<'a, 's> {
         let variants = self.variants.iter();
         variants.filter(move |variant| variant.bundle && variant.builds_on(system))
+    }
+
+    /// The numbers of variants as commands print them: "31 variants, 5 by default on x86_64-linux".
+    pub fn numbers(&self, system: &str) -> String {
+        let all = count(self.variants.len(), "variant");
+        match (self.variants.len(), self.bundled(system).count()) {
+            (0, _) => all,
+            (_, 0) => format!("{all}, none by default on {system}"),
+            (_, number) => format!("{all}, {number} by default on {system}"),
+        }
     }
 
     /// The rows that the variants are compiled for.

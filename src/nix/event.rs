@@ -1,4 +1,4 @@
-//! Events of a build, as `build --json` prints them, one JSON object a line (docs/commands.md).
+//! Events of a build, as `build --json` prints them, one JSON object a line (docs/plan.md).
 
 use serde::Serialize;
 

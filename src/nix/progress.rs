@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use anstream::adapter::strip_str;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use super::event::BuildEvent;
@@ -262,7 +263,8 @@ impl Progress {
 
     /// Prints a note of a step or a warning of Nix above the bars.
     pub fn print_note(&self, text: &str) {
-        print_event(&BuildEvent::Note { text });
+        let plain = strip_str(text).to_string();
+        print_event(&BuildEvent::Note { text: &plain });
         self.print(text);
     }
 
