@@ -66,6 +66,9 @@ pub enum Command {
     /// Print the steps that a build would run, and the reasons, without building or fetching
     #[command(after_help = help::PLAN)]
     Plan(PlanArgs),
+    /// Write a page about the variants and the last build, for a browser
+    #[command(after_help = help::REPORT)]
+    Report(ReportArgs),
     /// Print the JSON Schema of build.toml, for editors
     #[command(after_help = help::SCHEMA)]
     Schema,
@@ -285,6 +288,19 @@ pub struct PlanArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// The arguments of `report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    /// Write it to this file, not into the cache
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<Utf8PathBuf>,
+    /// Open it in the browser
+    #[arg(long)]
+    pub open: bool,
 }
 
 /// The arguments of `devshell` and of `testshell`.

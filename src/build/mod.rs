@@ -7,11 +7,13 @@
 //! - fetch.rs: the archives that they need
 //! - realise.rs: their builds
 //! - install.rs: the copies of built variants in the kernel's folder
+//! - history.rs: the times and results of builds, for reports
 //! - shell.rs, reproduce.rs: shells of variants, and second builds
 
 mod error;
 mod evaluation;
 pub mod fetch;
+mod history;
 mod install;
 mod prepare;
 mod realise;
@@ -22,6 +24,7 @@ mod survey;
 
 pub use self::error::{EngineError, failed_to, pin_failed};
 pub use self::evaluation::{Evaluation, evaluate};
+pub use self::history::{EndedBuild, record_history};
 pub use self::install::{InstalledVariant, Origin, built_folder, check_replaceable, install};
 pub use self::prepare::{LeftOut, Prepared, mention_warnings, prepare, system};
 pub use self::realise::{build_variants, limits, report_failures, row_without_builder};

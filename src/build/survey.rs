@@ -85,6 +85,21 @@ impl<'a> StepGraph<'a> {
         all
     }
 
+    /// The names of the variants.
+    pub fn variant_names(&self) -> impl Iterator<Item = &str> {
+        self.wanted.iter().map(|(name, _)| *name)
+    }
+
+    /// The build id of a variant.
+    pub fn build_id(&self, variant: &str) -> Option<&str> {
+        let mut wanted = self.wanted.iter();
+        let (_, wanted) = wanted.find(|(name, _)| *name == variant)?;
+        self.derivations
+            .get(&wanted.derivation)?
+            .build_id
+            .as_deref()
+    }
+
     /// The variants of a step, each with its build id.
     fn variants_of(&self, step: &Step) -> impl Iterator<Item = (&'a str, &'a str)> {
         let wanted = self.wanted.iter();

@@ -98,6 +98,14 @@ Examples:
 
 docs/plan.md of kernel-builder's repository describes the JSON.";
 
+pub const REPORT: &str = "\
+Examples:
+  kernel-builder report relu --open              see it in the browser
+  kernel-builder report relu --output relu.html  keep it with a release
+
+The page is one HTML file without scripts, which needs no network; its path is printed. It shows the last \
+`kernel-builder build` in this folder (docs/report.md).";
+
 pub const SCHEMA: &str = "\
 Examples:
   kernel-builder schema >build.schema.json       for an editor";

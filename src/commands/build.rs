@@ -7,7 +7,7 @@ use camino::Utf8Path;
 
 use super::build_result::BuildResult;
 use super::{CommandError, build_summary, plan, print};
-use crate::build::{self, EngineError};
+use crate::build::{self, EndedBuild, EngineError};
 use crate::cli::BuildArgs;
 use crate::nix::Nix;
 use crate::terminal::{note, start_events, status};
@@ -65,6 +65,20 @@ pub fn run(arguments: &BuildArgs) -> Result<(), CommandError> {
 
     build::report_failures(&nix, &built, print_logs)?;
     let installed = build::install(&nix, &variants, &graph, &built, &unbuilt, output)?;
+    let ended = EndedBuild {
+        graph: &graph,
+        built: &built,
+        unbuilt: &unbuilt,
+        installed: &installed,
+        limits: &limits,
+        start,
+    };
+    // NB: only reports depend on the history.
+    if let Err(error) = build::record_history(&nix, &prepared, &ended) {
+        note(format_args!(
+            "the times of this build are not recorded: {error}"
+        ));
+    }
     let result = BuildResult::new(
         &installed,
         &graph,

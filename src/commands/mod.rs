@@ -15,6 +15,7 @@ mod list_variants;
 mod pin;
 mod pin_python;
 mod plan;
+mod report;
 mod schema;
 mod shell;
 mod update_build;
@@ -118,6 +119,13 @@ pub enum CommandError {
     #[diagnostic(code(format::check), help("run `kernel-builder format`"))]
     Unformatted(Vec<String>),
 
+    #[error("failed to open {file} with {opener}")]
+    #[diagnostic(code(report::open), help("open the file in a browser"))]
+    Open {
+        file: Utf8PathBuf,
+        opener: &'static str,
+    },
+
     #[error("the command ended with {code}")]
     #[diagnostic(code(shell::command))]
     Shell { code: u8 },
@@ -166,7 +174,10 @@ impl CommandError {
             | Self::Syntax { .. }
             | Self::Unformatted(_) => 1,
             Self::UnknownCode { .. } | Self::NoPackages | Self::Folder { .. } => 2,
-            Self::Update(UpdateError::Defect { .. }) | Self::UnreachedPins | Self::Io { .. } => 3,
+            Self::Update(UpdateError::Defect { .. })
+            | Self::UnreachedPins
+            | Self::Open { .. }
+            | Self::Io { .. } => 3,
         }
     }
 
@@ -238,6 +249,7 @@ pub fn run(cli: Cli) -> Result<(), CommandError> {
         Command::Pin(arguments) => pin::run(arguments),
         Command::PinPython(arguments) => pin_python::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Schema => schema::run(),
         Command::Testshell(arguments) => shell::run(&arguments, ShellKind::Test),
         Command::UpdateBuild(arguments) => update_build::run(&arguments),

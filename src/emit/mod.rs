@@ -64,6 +64,14 @@ pub enum Written {
 /// `EmitError::Foreign` if a file of the user's is in the way, `EmitError::Write` if the file
 /// system fails.
 pub fn write(path: &Utf8Path, text: &str) -> Result<Written, EmitError> {
+    write_marked(path, text, MARKER)
+}
+
+/// Writes a generated file like [`write`], over files with a certain mark only.
+///
+/// # Errors
+/// The errors of [`write`]; `EmitError::Foreign` also for generated files with another mark.
+pub fn write_marked(path: &Utf8Path, text: &str, marker: &str) -> Result<Written, EmitError> {
     let failed = |source| EmitError::Write {
         path: path.to_owned(),
         source,
@@ -74,7 +82,7 @@ pub fn write(path: &Utf8Path, text: &str) -> Result<Written, EmitError> {
             // The first line of JSON is a brace.
             let mut lines = old.split(|byte| *byte == b'\n');
             let first = lines.find(|line| *line != b"{").unwrap_or_default();
-            if !String::from_utf8_lossy(first).contains(MARKER) {
+            if !String::from_utf8_lossy(first).contains(marker) {
                 return Err(EmitError::Foreign {
                     path: path.to_owned(),
                 });

@@ -230,6 +230,11 @@ fn python_only(backend: Backend) -> Variant {
     }
 }
 
+/// The name of the variant that a row makes for a kernel.
+pub fn variant_name(kernel: &Kernel, row: &Row) -> String {
+    name::compiled(row, stable_abi(kernel, row))
+}
+
 /// Whether a row has the kernel's framework.
 fn has_framework(kernel: &Kernel, row: &Row) -> bool {
     match (&kernel.framework, &row.release) {
@@ -241,6 +246,6 @@ fn has_framework(kernel: &Kernel, row: &Row) -> bool {
 
 /// The torch release whose stable ABI build.toml asks for on the row's backend; `None` if
 /// build.toml asks for none.
-fn stable_abi<'a>(kernel: &'a Kernel, row: &Row) -> Option<&'a Version> {
+pub fn stable_abi<'a>(kernel: &'a Kernel, row: &Row) -> Option<&'a Version> {
     kernel.framework.torch()?.stable_abi.get(&row.backend)
 }

@@ -287,6 +287,22 @@ impl Nix {
         Ok(invalid)
     }
 
+    /// The bytes of each of some paths in the store, in the same order.
+    ///
+    /// # Errors
+    /// `NixError` with Nix's own words, for a path that is not in the store, too.
+    pub fn sizes(&self, paths: &[String]) -> Result<Vec<u64>, NixError> {
+        let mut sizes = Vec::new();
+        for some in paths.chunks(PATHS_AT_A_TIME) {
+            let mut command = self.store_command();
+            command.args(["--query", "--size"]).args(some);
+            let output = self.run_store(command, "look up sizes")?;
+            let numbers = output_lines(&output).into_iter();
+            sizes.extend(numbers.filter_map(|line| line.parse::<u64>().ok()));
+        }
+        Ok(sizes)
+    }
+
     /// Adds a file, or with `recursive` a tree, under its own name and returns its store path.
     pub fn add_fixed(&self, path: &Utf8Path, recursive: bool) -> Result<String, NixError> {
         let mut command = self.store_command();

@@ -69,6 +69,7 @@ pub struct Finished {
     pub title: String,
     /// The remote builder; `None` for this machine.
     pub machine: Option<String>,
+    pub started: Instant,
     pub seconds: f64,
     /// Bytes of its largest process. Only compilations report them.
     pub peak: Option<u64>,
@@ -247,6 +248,7 @@ impl Progress {
             machine: place.builder().map(str::to_owned),
             derivation: running.path,
             title,
+            started: running.since,
             seconds,
             peak: running.peak,
             all_headers: running.all_headers,

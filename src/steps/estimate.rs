@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{Step, StepKind, Steps};
+use crate::nix::Finished;
 use crate::nix::schedule::Costs;
 
 /// The longest chain of steps. No number of cores makes a build faster than it.
@@ -30,9 +31,22 @@ impl Steps {
         }
     }
 
+    /// The longest chain of steps that a build ran, with the seconds that they took.
+    pub fn critical_path_of(&self, finished: &[Finished]) -> CriticalPath {
+        let finished = finished.iter();
+        let seconds: BTreeMap<&str, f64> = finished
+            .map(|finished| (&*finished.derivation, finished.seconds))
+            .collect();
+        self.longest_chain(|step| seconds.get(&*step.derivation).copied())
+    }
+
     /// The longest chain of steps that are to be built. A step of unknown length counts as 0
     /// seconds.
     pub fn critical_path(&self) -> CriticalPath {
+        self.longest_chain(|step| step.seconds)
+    }
+
+    fn longest_chain(&self, seconds_of: impl Fn(&Step) -> Option<f64>) -> CriticalPath {
         let mut paths: BTreeMap<&str, CriticalPath> = BTreeMap::new();
         for step in self.to_build() {
             let before = step
@@ -43,7 +57,7 @@ impl Steps {
             let mut steps = before.map_or_else(Vec::new, |path| path.steps.clone());
             steps.push(step.derivation.clone());
             let seconds =
-                before.map_or(0.0, |path| path.seconds) + step.seconds.unwrap_or_default();
+                before.map_or(0.0, |path| path.seconds) + seconds_of(step).unwrap_or_default();
             paths.insert(&step.derivation, CriticalPath { seconds, steps });
         }
         paths

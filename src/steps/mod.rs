@@ -5,6 +5,7 @@ pub mod derivations;
 pub mod dot;
 pub mod estimate;
 pub mod hints;
+pub mod history;
 pub mod inputs;
 pub mod json;
 pub mod record;

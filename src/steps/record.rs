@@ -68,8 +68,9 @@ impl BuildRecord {
     }
 
     fn record_file(cache: &Utf8Path, kernel: &Utf8Path) -> Utf8PathBuf {
-        let name = &hex(&Sha256::digest(kernel.as_str()))[..16];
-        cache.join("records").join(format!("{name}.json"))
+        cache
+            .join("records")
+            .join(format!("{}.json", name_for_kernel(kernel)))
     }
 
     /// The inputs that a step of a variant had when it was built last.
@@ -79,6 +80,14 @@ impl BuildRecord {
             files: self.content.files.get(&kept.files)?.clone(),
             ..kept.inputs.clone()
         })
+    }
+
+    /// The variants whose packages were built.
+    pub fn built_variants(&self) -> impl Iterator<Item = &str> {
+        let package = StepKind::Package.role();
+        let variants = self.content.variants.iter();
+        let built = variants.filter(move |(_, steps)| steps.contains_key(&package));
+        built.map(|(variant, _)| variant.as_str())
     }
 
     /// The headers of torch that a unit of a variant had when it was last compiled here; `None` if
@@ -142,6 +151,11 @@ impl BuildRecord {
             None => Ok(()),
         }
     }
+}
+
+/// The name of the files that belong to a kernel's folder, without extension.
+pub fn name_for_kernel(kernel: &Utf8Path) -> String {
+    hex(&Sha256::digest(kernel.as_str()))[..16].to_owned()
 }
 
 /// The file that names the packages of the last build, beside a record.
