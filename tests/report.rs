@@ -305,6 +305,84 @@ fn every_variant_of_relu_fits_into_300_kb() {
     assert_sound(&parsed(&html));
 }
 
+/// The colours of the page by name: those of the light page, then those of the dark one.
+fn colours() -> [BTreeMap<String, String>; 2] {
+    let css = std::fs::read_to_string(Path::new(REPOSITORY).join("templates/report/report.css"));
+    let css = css.expect("a style");
+    let (light, rest) = css
+        .split_once("@media (prefers-color-scheme: dark)")
+        .expect("two parts");
+    let (dark, _) = rest.split_once("\n}\n").expect("an end");
+    let colour = regex_lite::Regex::new("--([a-z-]+): #([0-9a-f]+);").expect("an expression");
+    let read = |text: &str| -> BTreeMap<String, String> {
+        let found = colour.captures_iter(text);
+        found
+            .map(|one| (one[1].to_owned(), one[2].to_owned()))
+            .collect()
+    };
+    let (light, dark) = (read(light), read(dark));
+    assert!(
+        light.len() > 25 && light.keys().eq(dark.keys()),
+        "{light:?} {dark:?}"
+    );
+    [light, dark]
+}
+
+/// The contrast of two colours, as WCAG 2 defines it.
+fn contrast(first: &str, second: &str) -> f64 {
+    let luminance = |colour: &str| {
+        let width = colour.len() / 3;
+        let parts = [0.2126, 0.7152, 0.0722].iter().enumerate();
+        let part = |(at, weight): (usize, &f64)| {
+            let digits = colour[at * width..][..width].repeat(3 - width);
+            let value = f64::from(u8::from_str_radix(&digits, 16).expect("a colour")) / 255.0;
+            let linear = match value {
+                ..=0.03928 => value / 12.92,
+                _ => ((value + 0.055) / 1.055).powf(2.4),
+            };
+            weight * linear
+        };
+        parts.map(part).sum::<f64>()
+    };
+    let (first, second) = (luminance(first), luminance(second));
+    (first.max(second) + 0.05) / (first.min(second) + 0.05)
+}
+
+/// WCAG AA asks for 4.5 between text and its background, and for 3 beside shapes and frames.
+#[test]
+fn colours_have_enough_contrast() {
+    assert!((contrast("fff", "000000") - 21.0).abs() < 0.01);
+    let kinds = ["toolchain", "unit", "join", "library", "package"];
+    for colours in colours() {
+        let check = |first: &str, second: &str, least: f64| {
+            let found = contrast(&colours[first], &colours[second]);
+            assert!(found >= least, "{first} on {second}: {found:.2}");
+        };
+        for words in ["text", "muted", "link"] {
+            check(words, "bg", 4.5);
+            check(words, "panel", 4.5);
+        }
+        for state in ["built", "cached", "earlier", "failed"] {
+            check(&format!("{state}-text"), state, 4.5);
+        }
+        for frame in [
+            "built-line",
+            "cached-line",
+            "earlier-line",
+            "none-line",
+            "failed",
+        ] {
+            check(frame, "bg", 3.0);
+        }
+        for kind in kinds {
+            check("text", kind, 4.5);
+            check("on-dark", &format!("{kind}-dark"), 4.5);
+            check(&format!("{kind}-line"), "bg", 3.0);
+            check(&format!("{kind}-dark"), kind, 3.0);
+        }
+    }
+}
+
 /// Runs `report` on a kernel with a cache of its own.
 fn report(sample: &Sample, cache: &Path, arguments: &[&str]) -> Output {
     kernel_builder("report")
