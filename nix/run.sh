@@ -14,6 +14,8 @@ else
     out=$(/usr/bin/sed -n "s/^declare -A outputs=(\['out'\]='\([^']*\)' *)$/\1/p" .attrs.sh)
 fi
 set -o pipefail
+# NB: macOS's bash lacks it. Without it, errors in $(…) do not end a script.
+shopt -s inherit_errexit 2>/dev/null || true
 umask 022
 export PATH=$toolPath LC_ALL=C TZ=UTC SOURCE_DATE_EPOCH=1 HOME=/homeless-shelter
 unset toolPath

@@ -12,6 +12,28 @@ use tempfile::NamedTempFile;
 /// The start of the name of every unfinished file and folder.
 pub const UNFINISHED: &str = ".kernel-builder-";
 
+/// The most bytes of a text that people or programs write: a source, a generated file.
+pub const MAX_TEXT: u64 = 64 << 20;
+
+/// Reads a file of at most `limit` bytes.
+///
+/// # Errors
+/// The errors of the file system, and an error for a larger file and for what is no file: reading a
+/// pipe might wait forever, and reading a device never end.
+pub fn read_at_most(path: &Utf8Path, limit: u64) -> std::io::Result<Vec<u8>> {
+    use std::io::{Error, ErrorKind};
+
+    let metadata = path.metadata()?;
+    if !metadata.is_file() {
+        return Err(Error::new(ErrorKind::InvalidInput, "it is not a file"));
+    }
+    if metadata.len() > limit {
+        let message = format!("it is larger than {} kB", limit / 1000);
+        return Err(Error::new(ErrorKind::FileTooLarge, message));
+    }
+    std::fs::read(path)
+}
+
 /// Replaces a file, or creates it, for everybody to read.
 ///
 /// # Errors

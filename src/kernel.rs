@@ -12,6 +12,7 @@ mod git_url;
 mod license;
 mod load;
 mod name;
+mod package_files;
 mod paths;
 mod python_ops;
 mod section_backend;
@@ -293,6 +294,9 @@ impl Kernel {
                 .edition
                 .as_ref()
                 .is_some_and(|detected| detected.edition < Edition::V5);
+            if let Some(written) = &file.general.name {
+                package_files::check(&mut check, written, &general.name, framework);
+            }
             python_ops::check(&mut check, &general.name, framework, is_old);
         }
         let problems = check.problems;

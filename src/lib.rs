@@ -17,6 +17,7 @@ pub mod nix;
 pub mod pins;
 pub mod plan;
 pub mod problem;
+pub mod process;
 pub mod report;
 pub mod scan;
 pub mod steps;

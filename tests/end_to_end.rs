@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use common::clone::{Clone, nix};
-use common::program::{kernel_builder, python, run};
+use common::program::{kernel_builder, python, run, words};
 use serde_json::Value;
 
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
@@ -103,14 +103,33 @@ fn the_flake_builds_one_variant_all_variants_and_copies_them() {
         2
     );
 
-    // A folder of the user's is never overwritten.
+    // Files of the user's are never deleted, and edits of a build are mentioned.
+    let build = || {
+        kernel_builder("build")
+            .arg(clone.relu())
+            .output()
+            .expect("run")
+    };
+    let place = clone.relu().join("build").join(CUDA);
+    let wrapper = place.join("__init__.py");
+    std::fs::write(place.join("notes.txt"), "mine").expect("write");
+    std::fs::write(&wrapper, "edited = True").expect("write");
+    let refused = build();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(words(&refused).contains("notes.txt"), "{}", words(&refused));
+    assert!(place.join("notes.txt").exists());
+    std::fs::rename(place.join("notes.txt"), clone.relu().join("notes.txt")).expect("rename");
+    let replaced = build();
+    assert_eq!(replaced.status.code(), Some(0));
+    let note = "__init__.py was edited: the new build replaces it";
+    assert!(words(&replaced).contains(note), "{}", words(&replaced));
+    let text = std::fs::read_to_string(&wrapper).expect("read");
+    assert_ne!(text, "edited = True");
+
+    // A folder that no build made is never overwritten.
     let foreign = clone.relu().join("build").join(CPU);
     std::fs::remove_file(foreign.join("metadata.json")).expect("remove");
-    let refused = kernel_builder("build")
-        .arg(clone.relu())
-        .output()
-        .expect("run");
-    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(build().status.code(), Some(1));
     assert!(foreign.join("__init__.py").exists());
 }
 

@@ -256,6 +256,39 @@ fn a_source_that_is_missing_is_noticed_when_the_library_is_linked() {
     assert!(!words.contains("relu"), "{words}");
 }
 
+/// Regression: assembly could give every process that loads the library an executable stack, or
+/// code that the loader writes to.
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn assembly_makes_neither_stacks_executable_nor_code_writable() {
+    let heavy = Heavy::new();
+    let manifest = heavy.path().join("build.toml");
+    let text = std::fs::read_to_string(&manifest).expect("build.toml");
+    let text = text.replace("\"boundary.cpp\"", "\"boundary.cpp\", \"other.cpp\"");
+    std::fs::write(&manifest, text).expect("written");
+    let link = |assembly: &str| {
+        let other = format!("__asm__(\"{assembly}\");\n");
+        std::fs::write(heavy.path().join("other.cpp"), other).expect("written");
+        run(kernel_builder("generate").arg(heavy.path()));
+        heavy.link("library", &[])
+    };
+    let linked = link(r#".section .note.GNU-stack,\"x\",@progbits\n.text"#);
+    let data = std::fs::read(realised(&linked).join("linked.so")).expect("a library");
+    let elf = FileHeader64::<Endianness>::parse(&*data).expect("ELF");
+    let endian = elf.endian().expect("an order of bytes");
+    let headers = elf.program_headers(endian, &*data).expect("headers");
+    let mut stacks = headers
+        .iter()
+        .filter(|header| header.p_type.get(endian) == object::elf::PT_GNU_STACK);
+    let stack = stacks.next().expect("a header of the stack");
+    assert_eq!(stack.p_flags.get(endian).0 & object::elf::PF_X.0, 0);
+
+    let refused = link(".text\\n.globl tr\\ntr: .quad tr2\\n.globl tr2\\ntr2: ret");
+    assert!(!refused.status.success());
+    let words = words(&refused);
+    assert!(words.contains("read-only section"), "{words}");
+}
+
 /// The symbols that a library gives.
 fn defined(library: &Path) -> BTreeSet<String> {
     let data = std::fs::read(library).expect("a library");

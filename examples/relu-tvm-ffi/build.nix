@@ -112,14 +112,14 @@ kernelBuilder.kernel {
   variants = {
     registry = {
       tvm-ffi01-cpu-aarch64-darwin = "60c0522e";
-      tvm-ffi01-cpu-aarch64-linux = "698ea047";
-      tvm-ffi01-cpu-x86_64-linux = "e5a683bf";
-      tvm-ffi01-cu126-x86_64-linux = "56685548";
-      tvm-ffi01-cu128-x86_64-linux = "1e78fde5";
-      tvm-ffi01-cu130-aarch64-linux = "174831e1";
-      tvm-ffi01-cu130-x86_64-linux = "e6ecedf1";
-      tvm-ffi01-cu132-aarch64-linux = "8b74a4c6";
-      tvm-ffi01-cu132-x86_64-linux = "97bebff2";
+      tvm-ffi01-cpu-aarch64-linux = "14b95755";
+      tvm-ffi01-cpu-x86_64-linux = "0496f916";
+      tvm-ffi01-cu126-x86_64-linux = "f68ba20b";
+      tvm-ffi01-cu128-x86_64-linux = "a452c3de";
+      tvm-ffi01-cu130-aarch64-linux = "4cf623a3";
+      tvm-ffi01-cu130-x86_64-linux = "175085bc";
+      tvm-ffi01-cu132-aarch64-linux = "135425f9";
+      tvm-ffi01-cu132-x86_64-linux = "9c8f258c";
     };
   };
 }

@@ -34,14 +34,19 @@ to_base64() {
 }
 
 # Digests of the files for metadata.json, by path.
-hashes=$(cd "$dir" && find . -type f ! -name '*.pyc' -exec sha256sum {} + | sort -k 2)
+names=()
+while IFS= read -r -d '' name; do
+    [[ $name != *[[:cntrl:]]* ]] || fail "a file of the package has control characters in its name: $(printf %q "$name")"
+    names+=("$name")
+done < <(cd "$dir" && find . -type f ! -name '*.pyc' -print0 | sort -z)
+(cd "$dir" && printf '%s\0' "${names[@]}" | xargs -0 sha256sum) >hashes
 files=
 while IFS= read -r line; do
-    to_base64 "${line:0:64}"
     name=${line#*  ./}
+    to_base64 "${line:0:64}"
     name=${name//\\/\\\\}
     files+=${files:+,$'\n'}"      \"${name//\"/\\\"}\": \"$base64\""
-done <<<"$hashes"
+done <hashes
 printf '%s\n' "${metadata/\"@files@\"/"{
 $files
     }"}" >"$dir/metadata.json"

@@ -1,3 +1,4 @@
 //! Reads the files that a build made.
 
+pub mod metadata;
 pub mod sections;

@@ -100,6 +100,16 @@ pub enum EngineError {
     )]
     Foreign { path: Utf8PathBuf },
 
+    #[error("{path} has files that no build made: {}", .files.join(", "))]
+    #[diagnostic(
+        code(build::foreign_files),
+        help("move them away: building would delete them with the build before")
+    )]
+    ForeignFiles {
+        path: Utf8PathBuf,
+        files: Vec<String>,
+    },
+
     #[error("failed to {action}")]
     #[diagnostic(code(io))]
     Io {
@@ -119,7 +129,7 @@ impl EngineError {
             Self::NoVariants {
                 is_limited: true, ..
             } => 1,
-            Self::Build { .. } | Self::Foreign { .. } => 1,
+            Self::Build { .. } | Self::Foreign { .. } | Self::ForeignFiles { .. } => 1,
             Self::Emit(EmitError::Foreign { .. }) => 1,
             Self::UnknownVariant(_) => 2,
             Self::Emit(_)

@@ -11,6 +11,7 @@ use super::error::{EngineError, failed_to};
 use super::fetch::unpack_library;
 use super::prepare::{Prepared, system};
 use super::saved::{EvaluationKey, SavedEvaluations};
+use crate::file::{MAX_TEXT, read_at_most};
 use crate::library;
 use crate::matrix::Variant;
 use crate::nix::Nix;
@@ -162,7 +163,7 @@ fn ask_nix(
     let folder = tempfile::tempdir().map_err(failed_to("create a temporary folder"))?;
     let build_nix = prepared.build_nix()?.as_bytes();
     let mut file = root.join("build.nix");
-    if !std::fs::read(&file).is_ok_and(|text| text == build_nix) {
+    if !read_at_most(&file, MAX_TEXT).is_ok_and(|text| text == build_nix) {
         file = Utf8PathBuf::try_from(folder.path().join("build.nix"))
             .map_err(|error| failed_to("create a temporary folder")(error.into_io_error()))?;
         std::fs::write(&file, build_nix).map_err(failed_to("write a temporary file"))?;

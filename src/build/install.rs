@@ -10,10 +10,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 use walkdir::{DirEntry, WalkDir};
 
 use super::error::{EngineError, failed_to};
+use super::output::OutputFolder;
 use super::survey::StepGraph;
-use crate::file::UNFINISHED;
+use crate::artifact::metadata::{FileDigests, METADATA, SIGNATURE, is_left_behind};
 use crate::matrix::Variant;
 use crate::nix::{Built, Nix};
+use crate::terminal::note;
 
 /// A variant after a build.
 #[derive(Debug)]
@@ -76,6 +78,8 @@ pub fn install<'a>(
     let seconds: BTreeMap<&str, f64> = finished
         .map(|finished| (finished.derivation.as_str(), finished.seconds))
         .collect();
+    let output =
+        OutputFolder::open(output).map_err(failed_to(format!("create or open {output}")))?;
     let mut installed = Vec::new();
     for (variant, (_, wanted)) in variants.iter().zip(&graph.wanted) {
         let steps = graph.steps.all.iter();
@@ -97,7 +101,7 @@ pub fn install<'a>(
             continue;
         }
         let path = &graph.derivations[&wanted.derivation].output;
-        let bytes = copy_out(nix, variant, path, output)?;
+        let bytes = copy_out(nix, variant, path, &output)?;
         let step_seconds: Vec<f64> = steps
             .filter_map(|step| seconds.get(step.derivation.as_str()).copied())
             .collect();
@@ -123,10 +127,9 @@ fn copy_out(
     nix: &Nix,
     variant: &Variant,
     path: &str,
-    output: &Utf8Path,
+    output: &OutputFolder,
 ) -> Result<u64, EngineError> {
-    std::fs::create_dir_all(output).map_err(failed_to(format!("create {output}")))?;
-    let target = output.join(&variant.name);
+    let target = output.path.join(&variant.name);
     let folder = nix.store_folder().zip(Utf8Path::new(path).file_name());
     let original = folder.map(|(store, name)| store.join(name));
     if let Some(original) = &original
@@ -134,14 +137,11 @@ fn copy_out(
     {
         return Ok(size_of_files(&target));
     }
-    // NB: the copy is made beside its place, then renamed, so that a killed run leaves either the
-    // old build or the new one.
-    let staging = tempfile::Builder::new()
-        .prefix(UNFINISHED)
-        .tempdir_in(output)
-        .map_err(failed_to(format!("create a folder in {output}")))?;
+    let staging = output
+        .staging()
+        .map_err(failed_to(format!("create a folder in {}", output.path)))?;
     let exported = Utf8Path::from_path(staging.path())
-        .unwrap_or(output)
+        .unwrap_or(&output.path)
         .join("export");
     match original.filter(|original| original.is_dir()) {
         Some(original) => copy_tree(&original, &exported)
@@ -149,12 +149,30 @@ fn copy_out(
         None => nix.export(path, &exported)?,
     }
     make_writable(&exported).map_err(failed_to(format!("change the modes of {exported}")))?;
-    if target.exists() {
-        std::fs::remove_dir_all(&target).map_err(failed_to(format!("replace {target}")))?;
-    }
-    std::fs::rename(exported.join(&variant.name), &target)
-        .map_err(failed_to(format!("create {target}")))?;
+    // NB: once more, since the user may have added files during the build.
+    check_place(&target)?;
+    mention_edits(&target);
+    let new = exported.join(&variant.name);
+    output
+        .put(&new, &variant.name)
+        .map_err(failed_to(format!("replace {target}")))?;
     Ok(size_of_files(&target))
+}
+
+/// Prints a line about each file of a build that is to be replaced and that somebody edited, and
+/// about its signature.
+fn mention_edits(target: &Utf8Path) {
+    let digests = FileDigests::read(target);
+    for path in digests.iter().flat_map(|known| known.edited_files(target)) {
+        note(format!(
+            "{target}/{path} was edited: the new build replaces it"
+        ));
+    }
+    if target.join(SIGNATURE).exists() {
+        note(format!(
+            "{target}/{SIGNATURE} signs the build before: it is removed with it"
+        ));
+    }
 }
 
 /// The bytes of all files below a folder.
@@ -168,13 +186,16 @@ fn size_of_files(folder: &Utf8Path) -> u64 {
         .sum()
 }
 
-/// Whether a copy has exactly the files of a folder of the store, with the same bytes. A file that
-/// cannot be read is a difference. Comparing is faster than copying: a build that changes no
-/// variant writes no file.
+/// Whether a copy has the files of a folder of the store, with the same bytes, and no others but
+/// those that Python and signing tools left behind. A file that cannot be read is a difference.
+/// Comparing is faster than copying: a build that changes no variant writes no file.
 fn is_same_tree(original: &Utf8Path, copy: &Utf8Path) -> bool {
-    let walk = |folder: &Utf8Path| WalkDir::new(folder).min_depth(1).sort_by_file_name();
-    let mut originals = walk(original).into_iter();
-    let mut copies = walk(copy).into_iter();
+    let walk = |folder: &Utf8Path| {
+        let walk = WalkDir::new(folder).min_depth(1).sort_by_file_name();
+        walk.into_iter()
+            .filter_entry(|entry| !is_left_behind(entry))
+    };
+    let (mut originals, mut copies) = (walk(original), walk(copy));
     loop {
         match (originals.next(), copies.next()) {
             (None, None) => return original.is_dir() && copy.is_dir(),
@@ -235,22 +256,42 @@ pub fn built_folder(root: &Utf8Path, variant: &str) -> Option<Utf8PathBuf> {
 
 /// Whether a build has made a folder.
 fn is_of_build(folder: &Utf8Path) -> bool {
-    folder.join("metadata.json").exists()
+    folder.join(METADATA).exists()
 }
 
-/// Checks that the folders at the places of some variants were made by builds, so that they may be
-/// replaced.
+/// Checks that the folders at the places of some variants hold builds and nothing of the user's, so
+/// that they may be replaced.
 ///
 /// # Errors
-/// `EngineError::Foreign`, which names the folder.
+/// `EngineError::Foreign` and `EngineError::ForeignFiles`, which name what must be moved away.
 pub fn check_replaceable(output: &Utf8Path, variants: &[&Variant]) -> Result<(), EngineError> {
-    for variant in variants {
-        let target = output.join(&variant.name);
-        if target.exists() && !is_of_build(&target) {
-            return Err(EngineError::Foreign { path: target });
-        }
+    let mut places = variants.iter().map(|variant| output.join(&variant.name));
+    places.try_for_each(|place| check_place(&place))
+}
+
+fn check_place(place: &Utf8Path) -> Result<(), EngineError> {
+    if !place.exists() {
+        return Ok(());
     }
-    Ok(())
+    if !is_of_build(place) {
+        return Err(EngineError::Foreign {
+            path: place.to_owned(),
+        });
+    }
+    // A build without digests does not say which files it has.
+    let Some(digests) = FileDigests::read(place) else {
+        return Ok(());
+    };
+    let files = digests
+        .unknown_files(place)
+        .map_err(failed_to(format!("read {place}")))?;
+    match files.is_empty() {
+        true => Ok(()),
+        false => Err(EngineError::ForeignFiles {
+            path: place.to_owned(),
+            files,
+        }),
+    }
 }
 
 /// Copies a folder to a path that does not exist yet. Links stay links.

@@ -15,6 +15,7 @@ mod evaluation;
 pub mod fetch;
 mod history;
 mod install;
+mod output;
 mod prepare;
 mod realise;
 mod reproduce;

@@ -4,6 +4,7 @@ use super::{CommandError, print};
 use crate::build;
 use crate::cli::GenerateArgs;
 use crate::emit::{self, Written};
+use crate::file::{MAX_TEXT, read_at_most};
 
 pub fn run(arguments: &GenerateArgs) -> Result<(), CommandError> {
     let prepared = build::prepare(&arguments.kernel.path)?;
@@ -15,7 +16,8 @@ pub fn run(arguments: &GenerateArgs) -> Result<(), CommandError> {
     }
     if arguments.check {
         let text = prepared.build_nix()?;
-        let current = std::fs::read(prepared.kernel.root.join("build.nix")).unwrap_or_default();
+        let current =
+            read_at_most(&prepared.kernel.root.join("build.nix"), MAX_TEXT).unwrap_or_default();
         return if current == text.as_bytes() {
             print("build.nix is up to date\n")
         } else {

@@ -9,6 +9,7 @@ use similar::TextDiff;
 use super::{CommandError, print, print_problems};
 use crate::cli::UpdateBuildArgs;
 use crate::emit;
+use crate::file::{MAX_TEXT, read_at_most};
 use crate::kernel::{Framework, Kernel, LoadError, read_file};
 use crate::manifest::update::sources::{OldSource, Role};
 use crate::manifest::update::{self, UpdateError};
@@ -149,7 +150,7 @@ fn rewrite_flake(root: &Utf8Path) -> Result<Option<Rewrite>, CommandError> {
         "." => Utf8PathBuf::from("flake.nix"),
         _ => root.join("flake.nix"),
     };
-    let old = match std::fs::read(&path) {
+    let old = match read_at_most(&path, MAX_TEXT) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(LoadError::Read { path, source }.into()),
@@ -255,7 +256,7 @@ fn source_files(kernel: &Kernel, root: &Utf8Path) -> Vec<OldSource> {
             "." => path,
             _ => root.join(path),
         };
-        let text = std::fs::read_to_string(&path).ok()?;
+        let text = String::from_utf8(read_at_most(&path, MAX_TEXT).ok()?).ok()?;
         Some(OldSource { path, text, role })
     });
     files.collect()

@@ -98,7 +98,36 @@ impl<'a> Check<'a> {
                 .help("remove the character: no process argument can hold it"),
             );
         }
+        for flag in flags.iter().filter(|flag| is_native(&flag.value)) {
+            let message = format!(
+                "`{}` compiles for the processor of the machine that builds",
+                flag.value
+            );
+            self.report(
+                Problem::error(code::FLAG_NATIVE, &flag.place, message)
+                    .label("differs from machine to machine")
+                    .help(
+                        "name the processor, for example `-march=x86-64-v3`: others run the library, and caches hand it to \
+                         them",
+                    ),
+            );
+        }
         flags.iter().map(|flag| flag.value.clone()).collect()
+    }
+
+    /// Whether a text has no control character; reports it otherwise. Texts go to terminals and to
+    /// metadata.json.
+    pub fn is_plain_text(&mut self, text: &Spanned<String>) -> bool {
+        let is_plain = !text.value.chars().any(char::is_control);
+        if !is_plain {
+            let message = format!("{:?} contains a control character", text.value);
+            self.report(
+                Problem::error(code::TEXT_CONTROL, &text.place, message)
+                    .label("not plain text")
+                    .help("remove the character"),
+            );
+        }
+        is_plain
     }
 
     /// A version that names a minor release: exactly two components.
@@ -149,4 +178,24 @@ impl<'a> Check<'a> {
             maxver: self.minor(maxver),
         }
     }
+}
+
+/// Whether a flag, or one of those that it hands on after commas, asks for the processor of the
+/// machine that compiles. nvcc knows its own `native` for GPUs.
+fn is_native(flag: &str) -> bool {
+    const OPTIONS: [&str; 7] = [
+        "-march",
+        "-mcpu",
+        "-mtune",
+        "-arch",
+        "--gpu-architecture",
+        "--offload-arch",
+        "--cuda-gpu-arch",
+    ];
+    let values = flag.strip_prefix("-Xcompiler=").unwrap_or(flag);
+    flag == "native"
+        || values.split(',').any(|value| {
+            let option = value.strip_suffix("=native");
+            option.is_some_and(|option| OPTIONS.contains(&option))
+        })
 }

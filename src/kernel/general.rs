@@ -32,7 +32,9 @@ pub(super) fn check(check: &mut Check<'_>, file: &v5::BuildToml) -> Option<Check
 
     let name = general.name.as_ref();
     let name = name.and_then(|name| check.name(name, packages));
-    if let Some(license) = &general.license {
+    if let Some(license) = &general.license
+        && check.is_plain_text(license)
+    {
         check.license(license);
     }
     let upstream = check.git_url(general.upstream.as_ref());

@@ -6,6 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use thiserror::Error;
 
 use super::{CudaToolkits, Kernel};
+use crate::file::read_at_most;
 use crate::manifest::{Edition, FILE_NAME, Manifest, locate};
 use crate::problem::Problems;
 
@@ -52,13 +53,16 @@ impl LoadError {
     }
 }
 
+/// The most bytes that a build.toml may have. A kernel of 2,816 sources has a tenth of it.
+const MAX_BYTES: u64 = 1_000_000;
+
 /// The bytes of a build.toml.
 ///
 /// # Errors
 /// `LoadError::NotFound` and `LoadError::Read`.
 pub fn read_file(file: &Utf8Path) -> Result<Vec<u8>, LoadError> {
     let path = file.to_owned();
-    std::fs::read(file).map_err(|source| match source.kind() {
+    read_at_most(file, MAX_BYTES).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => LoadError::NotFound { path },
         _ => LoadError::Read { path, source },
     })

@@ -103,6 +103,14 @@ impl Check<'_> {
                 .help("copy the files into the kernel"),
             ));
         }
+        if !metadata.is_file() && !metadata.is_dir() {
+            let message = format!("`{path}` is neither a file nor a folder");
+            return Err(Box::new(
+                Problem::error(code::PATH_SPECIAL, place, message)
+                    .label("a pipe, a socket or a device")
+                    .help("put a file there"),
+            ));
+        }
         let (code, what, cure) = match (expect, metadata.is_dir()) {
             (ExpectedPath::File, false) | (ExpectedPath::Directory, true) => return Ok(()),
             (ExpectedPath::File, true) => (

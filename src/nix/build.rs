@@ -11,6 +11,7 @@ use super::log::{Event, parse_event};
 use super::progress::{ActivityId, BuildPlace, Finished, Progress, StoppedActivity};
 use super::schedule::{Queue, Task};
 use super::{Nix, NixError, memory};
+use crate::process::end_with_this_program;
 use crate::terminal::new_bars;
 
 /// The start of the line in which a compilation prints its peak memory in kilobytes
@@ -416,7 +417,9 @@ impl<'a> Build<'a> {
         if let Some(line) = verbose_line(&command) {
             self.progress.print(&line);
         }
-        let child = command.spawn().map_err(start_failed)?;
+        let child = end_with_this_program(&mut command)
+            .spawn()
+            .map_err(start_failed)?;
         self.started += 1;
         let (number, sender) = (self.started, self.sender.clone());
         let nix = RunningNix {

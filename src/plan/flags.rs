@@ -290,6 +290,13 @@ pub const METALLIB: [&str; 2] = [
     "-DEMBEDDED_METALLIB_NAMESPACE=kernel_builder_metallib",
 ];
 
+/// An object of assembly that does not say whether it needs an executable stack would give the
+/// whole process one.
+const NO_EXECUTABLE_STACK: &str = "-Wl,-z,noexecstack";
+
+/// Code that the loader would have to write to cannot be shared, and hardened systems refuse it.
+const NO_TEXT_RELOCATIONS: &str = "-Wl,-z,text";
+
 /// The flags of a link that stand before the objects.
 pub fn link(row: &Row) -> Vec<String> {
     let mut flags = ["-O3", "-DNDEBUG"].map(str::to_owned).to_vec();
@@ -305,12 +312,13 @@ pub fn link(row: &Row) -> Vec<String> {
         (Driver::AppleClangxx, _) => &["-bundle", "-Wl,-undefined,dynamic_lookup"],
         (Driver::Icpx, _) => &[
             "-Wl,--as-needed",
-            "-Wl,-z,noexecstack",
+            NO_EXECUTABLE_STACK,
+            NO_TEXT_RELOCATIONS,
             "-fsycl",
             "--offload-compress",
             "-fsycl-targets=spir64",
         ],
-        _ => &["-Wl,--as-needed"],
+        _ => &["-Wl,--as-needed", NO_EXECUTABLE_STACK, NO_TEXT_RELOCATIONS],
     };
     flags.extend(more.iter().map(|flag| (*flag).to_owned()));
     if row.system.ends_with("-darwin") {

@@ -113,6 +113,10 @@ codes! {
     PATH_IS_DIRECTORY = "KB0406", "a path is a directory where a file is needed";
     PATH_IS_FILE = "KB0407", "a path is a file where a directory is needed";
     FLAG_NUL = "KB0408", "a flag contains a NUL character";
+    PYTHON_LINK = "KB0409", "a file of the Python package is a symbolic link";
+    PATH_SPECIAL = "KB0410", "a path is neither a file nor a folder";
+    TEXT_CONTROL = "KB0411", "a text contains a control character";
+    FLAG_NATIVE = "KB0412", "a flag asks for the processor of the machine that builds";
 
     FLAKE_SELF = "KB1001", "flake.nix makes its outputs without self";
     FLAKE_SYNTAX = "KB1002", "flake.nix is not valid Nix";

@@ -9,8 +9,13 @@ pub fn suggest(given: &str, allowed: &[&str]) -> String {
     }
 }
 
-/// The candidate that `given` is probably a misspelling of.
+/// The candidate that `given` is probably a misspelling of. `None` for a long text, which is no
+/// word.
 pub fn nearest<'c>(given: &str, candidates: &[&'c str]) -> Option<&'c str> {
+    const LONGEST: usize = 100;
+    if given.len() > LONGEST {
+        return None;
+    }
     let plain = |word: &str| word.to_lowercase().replace('_', "-");
     let given = plain(given);
     let limit = (given.chars().count() / 3).max(1);

@@ -12,6 +12,7 @@ use super::headers::Headers;
 use super::includes::{self, Include};
 use super::operators::{self, Operators};
 use super::{Namespace, ScanError};
+use crate::file::{MAX_TEXT, read_at_most};
 use crate::kernel::{Framework, Kernel};
 use crate::matrix::{Matrix, Table};
 
@@ -303,7 +304,8 @@ impl<'a> ScannedFiles<'a> {
             return Ok(known.clone());
         }
         let path = self.root.join(file);
-        let bytes = std::fs::read(&path).map_err(|source| ScanError::Read { path, source })?;
+        let bytes =
+            read_at_most(&path, MAX_TEXT).map_err(|source| ScanError::Read { path, source })?;
         let words = String::from_utf8_lossy(&bytes);
         let text = Rc::new(FileFacts {
             binary: bytes.contains(&0),

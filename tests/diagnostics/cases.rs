@@ -103,6 +103,7 @@ pub const GENERAL: &[Case] = &[
         r#"name = "my-relu""#,
     ),
     ("license-empty", "Apache-2.0", ""),
+    ("license-control", "Apache-2.0", "MIT\\u001b[31m"),
     ("license-odd", "Apache-2.0", "Apache 2.0, see LICENSE"),
     (
         "git-url",
@@ -437,5 +438,15 @@ pub const SECTIONS: &[Case] = &[
         "flag-nul",
         SRC,
         "src = [\"csrc/relu.cu\"]\ncuda-flags = [\"-DX=\\u0000\"]",
+    ),
+    (
+        "flag-native",
+        SRC,
+        "src = [\"csrc/relu.cu\"]\ncuda-flags = [\"-Xcompiler=-O2,-march=native\"]",
+    ),
+    (
+        "flag-native-gpu",
+        SRC,
+        "src = [\"csrc/relu.cu\"]\ncuda-flags = [\"-arch\", \"native\"]",
     ),
 ];

@@ -73,6 +73,10 @@ const STRICTER: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "the library would run on some machines only",
+        &["flag-native", "flag-native-gpu"],
+    ),
+    (
         "no file, target or process argument can be called so",
         &[
             "flag-nul",
@@ -85,6 +89,7 @@ const STRICTER: &[(&str, &[&str])] = &[
     (
         "it would fail when the kernel is published or loaded",
         &[
+            "license-control",
             "license-empty",
             "python-dependency",
             "python-dependency-elsewhere",
