@@ -144,6 +144,11 @@ fn folder(page: &Page, clone: &Clone) -> PathBuf {
 
 /// Runs the commands of a page in order, each block in a shell of its own.
 fn run_page(name: &str, with_full: bool) {
+    run_page_times(1, name, with_full);
+}
+
+/// Runs the commands of a page, and all of them again in the same folder.
+fn run_page_times(times: usize, name: &str, with_full: bool) {
     assert!(RUN.contains(&name), "{name}");
     let page = Page::read(name);
     let clone = Clone::new();
@@ -161,23 +166,23 @@ fn run_page(name: &str, with_full: bool) {
     let path = std::env::join_paths(path).expect("a PATH");
     let url = format!("path:{}", clone.path().display());
     let blocks = page.blocks_of("sh");
-    let mut count = 0;
-    for block in blocks.filter(|block| with_full || !block.full) {
+    let blocks: Vec<_> = (blocks.filter(|block| with_full || !block.full)).collect();
+    assert!(!blocks.is_empty());
+    for block in std::iter::repeat_n(blocks, times).flatten() {
         let commands = block.text.replace(URL, &url);
         run(Command::new("bash")
             .args(["-euo", "pipefail", "-c", &commands])
             .current_dir(&folder)
             .env("PATH", &path)
             .env("NIX_CONFIG", &config));
-        count += 1;
     }
-    assert!(count > 0);
 }
 
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]
 fn continuous_integration_runs() {
-    run_page("docs/continuous-integration.md", false);
+    // The second job takes the folder that the first one has written.
+    run_page_times(2, "docs/continuous-integration.md", false);
 }
 
 #[test]
