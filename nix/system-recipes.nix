@@ -143,7 +143,7 @@ in
       cure = "run `kernel-builder fetch --check`, or `--shell` for a shell, in the kernel's folder";
     };
   };
-  shell = import ./shell { inherit seed system; };
+  shell = import ./shell { inherit program seed system; };
   inherit hostTools;
   interactiveBash = seed;
   check = import ./check { inherit run; };

@@ -44,6 +44,7 @@ let
   onCpu =
     python:
     python.cpu {
+      hasCuda = backend == "cuda";
       cudart = if cuda == null then null else "${cuda.toolkit}/lib64/libcudart.so.*";
       triton = builtins.elem backend python.tritonBackends;
     };
@@ -83,6 +84,12 @@ let
       inherit (variant) variant;
       toolchain = tools;
       environment = onThisMachine shellPython;
+      # NB: a shell opens while a file that build.nix names is missing.
+      buildId =
+        let
+          attempt = builtins.tryEval variant.buildId;
+        in
+        if attempt.success then attempt.value else "";
       unpinned = python.missing;
     };
 in

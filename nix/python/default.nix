@@ -55,17 +55,37 @@ let
   ]
   ++ (if archives == [ ] then [ ] else [ (unpack "${python}-requested-packages" requested.wheels) ])
   ++ requested.failures;
-  torchWheels = pins.family "${torch}-runtime";
-  runtime = unpack torch torchWheels;
-  # NB: in one folder, since torch looks for NVIDIA's libraries beside itself.
-  withNvidia = unpack "${torch}-with-nvidia" (torchWheels ++ pins.family "${torch}-nvidia");
+  unpackedTorch = unpack torch (pins.family "${torch}-runtime");
   tritonWheel = (byName "${torch}-nvidia").triton or null;
   tritonWheels = if tritonWheel == null then [ ] else [ (unpack "${torch}-triton" [ tritonWheel ]) ];
   stubs = import ./stubs.nix { inherit run; } {
     host = tools;
-    torch = runtime;
+    torch = unpackedTorch;
     inherit interpreter;
   };
+  # An environment with a torch, by arguments of torch.nix and of environment.nix. It knows the
+  # folder of torch's CMake packages.
+  withTorch =
+    torchArguments: more:
+    let
+      joinedTorch = import ./torch.nix { inherit run; } (
+        {
+          torch = unpackedTorch;
+          inherit interpreter;
+        }
+        // torchArguments
+      );
+    in
+    environment (
+      more
+      // {
+        wheels = layers ++ [ joinedTorch ] ++ (more.wheels or [ ]);
+        inherit interpreter;
+      }
+    )
+    // {
+      cmakePackages = "${joinedTorch}/site/torch/share/cmake";
+    };
 in
 {
   # Whether there are pins of Python, of torch, and of the libraries that torch needs on a GPU.
@@ -98,25 +118,36 @@ in
     "xpu"
   ];
 
-  # An environment whose torch runs on the CPU, whatever compute it was made for. `cudart`: a
-  # pattern of real CUDA runtime libraries, for kernels that use more of them than torch does; they
-  # need no GPU. `triton`: whether it has Triton, if that is pinned.
+  # An environment whose torch runs on the CPU. `hasCuda`: whether torch says that it is made for
+  # CUDA, as the wheel of the index is; the client then takes CUDA variants. `cudart`: a pattern of
+  # real CUDA runtime libraries, for kernels that use more of them than torch does; they need no
+  # GPU. `triton`: whether it has Triton, if that is pinned.
   cpu =
     {
+      hasCuda,
       cudart ? null,
       triton ? false,
     }:
-    environment {
-      name = "${torch}-cpu";
-      wheels = layers ++ [ runtime ] ++ (if triton then tritonWheels else [ ]);
-      preload = (if cudart == null then [ ] else [ cudart ]) ++ [ "${stubs}/*.so*" ];
-      inherit interpreter;
-    };
+    withTorch
+      {
+        name = "${torch}-on-cpu";
+        inherit hasCuda stubs;
+      }
+      {
+        name = "${torch}-cpu";
+        wheels = if triton then tritonWheels else [ ];
+        preload = if cudart == null then [ ] else [ cudart ];
+      };
 
   # An environment whose torch runs on NVIDIA's GPUs.
-  cuda = environment {
-    name = "${torch}-cuda";
-    wheels = layers ++ [ withNvidia ];
-    inherit interpreter;
-  };
+  cuda =
+    withTorch
+      {
+        name = "${torch}-on-cuda";
+        hasCuda = true;
+        nvidia = unpack "${torch}-nvidia" (pins.family "${torch}-nvidia");
+      }
+      {
+        name = "${torch}-cuda";
+      };
 }

@@ -18,6 +18,7 @@ run {
     wheels
     ;
   script = ./environment.sh;
+  builtKernel = ./built_kernel.py;
   scripts = ./console_scripts.py;
   tools = [ interpreter ];
 }

@@ -8,7 +8,11 @@ mkdir -p "$out/bin" "$out/site"
     done
     # Not a bare path: packages have .pth files of their own.
     for wheel in "${wheels[@]}"; do printf 'import site; site.addsitedir("%s/site")\n' "$wheel"; done
+    # The name keeps the module apart from those that people write.
+    printf 'import os; "KERNEL_BUILDER_MODULE" in os.environ and __import__("_kernel_builder_module")\n'
 } >"$out/site/kernel-builder.pth"
+
+cp "$builtKernel" "$out/site/_kernel_builder_module.py"
 
 # A venv that finds this folder by itself, for programs that are started outside of a shell.
 version=$(python3 -c 'import sys; print("python%d.%d" % sys.version_info[:2])')

@@ -5,9 +5,17 @@
   pins,
   run,
 }:
+let
+  packages = pins.byName "${name}-packages";
+in
 run {
   name = "${name}-interpreter";
   script = ./interpreter.sh;
   debs = pins.family "${name}-runtime" ++ pins.family name;
+  # The packages that `python -m venv` puts into a virtual environment.
+  ensurepip = [
+    packages.pip
+    packages.setuptools
+  ];
   inherit (host) libraries loader;
 }

@@ -12,8 +12,15 @@ rm -rf usr/share etc var "usr/lib/$multiarch"/*.a usr/lib/python3.*/config-*
 for header in usr/include/"$multiarch"/python3.*/pyconfig.h; do
     cp -f "$header" "usr/include/$(basename "$(dirname "$header")")/pyconfig.h"
 done
+# Debian's ensurepip takes wheels from the folder that sysconfig names.
+mkdir -p usr/share/python-wheels
+for wheel in "${ensurepip[@]}"; do
+    # A store path has 32 letters and a dash before the name.
+    name=${wheel##*/}
+    ln -s "$wheel" "usr/share/python-wheels/${name:33}"
+done
 # Facts that Python tells builds of extensions: where it lies, and the names of compilers.
-sed -i -e "s#/usr/\(include\|lib\|bin\)#$out/usr/\1#g" -e "s#'/usr'#'$out/usr'#g" -e "s#$multiarch-\(gcc\|g++\)#\1#g" \
+sed -i -e "s#/usr/\(include\|lib\|bin\|share\)#$out/usr/\1#g" -e "s#'/usr'#'$out/usr'#g" -e "s#$multiarch-\(gcc\|g++\)#\1#g" \
     usr/lib/python3.*/_sysconfigdata_*.py
 
 cd bin
@@ -33,4 +40,4 @@ for link in python3 python; do ln -sf "$1" "$link"; done
 
 # Python files are compiled here, since nobody can write it beside the files later. The hash makes
 # it the same whenever it is compiled.
-./python3 -m compileall -q --invalidation-mode unchecked-hash ../lib/python3.*
+./python3 -m compileall -q -j "${NIX_BUILD_CORES:-1}" --invalidation-mode unchecked-hash ../lib/python3.*

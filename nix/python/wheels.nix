@@ -5,12 +5,14 @@
   name,
   wheels,
   host,
-  # From interpreter.nix; it compiles the Python files.
+  # From interpreter.nix; it unpacks, and compiles the Python files.
   interpreter,
 }:
 run {
   inherit name wheels;
   script = ./wheels.sh;
+  unpackWheels = ./unpack_wheels.py;
+  compilePackages = ./compile_packages.py;
   inherit (host) libraries loader;
   tools = [ interpreter ];
 }

@@ -1,7 +1,7 @@
 # Wheels -> $out/site, and programs that are no Python scripts -> $out/bin.
 mkdir -p "$out/site" "$out/bin"
 cd "$out/site"
-for wheel in "${wheels[@]}"; do unzip -q -o "$wheel"; done
+python3 "$unpackWheels" "${wheels[@]}"
 for data in *.data; do
     [ -e "$data" ] || continue
     for part in purelib platlib; do [ ! -e "$data/$part" ] || cp -r "$data/$part/." .; done
@@ -19,7 +19,5 @@ for program in "$out"/bin/* */data/bin/*; do
     case $program in "$out"/*) ;; *) ln -s "$out/site/$program" "$out/bin" ;; esac
 done
 
-# Python files are compiled here, since nobody can write it beside the files later. The hash makes
-# it the same whenever it is compiled.
-python3 -m compileall -q -j "${NIX_BUILD_CORES:-1}" --invalidation-mode unchecked-hash . ||
-    echo "note: some Python files of these wheels do not compile" >&2
+# Python files are compiled here, since nobody can write it beside the files later.
+python3 "$compilePackages"

@@ -19,15 +19,21 @@ fi
 # A virtual environment for packages that a person installs here; torch and the rest come from the
 # shell.
 kernel_builder_venv() {
-    local venv=$PWD/.venv marker=$PWD/.venv/.kernel-builder site
+    local venv=$PWD/.venv marker=$PWD/.venv/.kernel-builder site python is_new=
     if [ -e "$venv" ] && [ ! -e "$marker" ]; then
         echo "note: .venv is not of kernel-builder: it is left alone and not entered" >&2
         return 0
     fi
-    # One whose Python was collected as garbage is made again.
-    if ! "$venv/bin/python3" -c '' 2>/dev/null; then
-        rm -rf "$venv"
-        python3 "$KERNEL_BUILDER_SHELL/make_venv.py" "$venv" || return
+    # One of another Python, which may be gone, gets the Python of this shell.
+    python=$(readlink -f "$(type -P python3)")
+    if [[ $(cat "$venv/pyvenv.cfg" 2>/dev/null) != *"home = ${python%/*}"$'\n'* ]]; then
+        [ -e "$venv" ] || is_new=1
+        rm -f "$venv"/bin/python*
+        if ! python3 "$KERNEL_BUILDER_SHELL/make_venv.py" "$venv"; then
+            [ -z "$is_new" ] || rm -rf "$venv"
+            echo "note: .venv could not be made, for the reason above" >&2
+            return 0
+        fi
         printf '*\n' >"$venv/.gitignore"
     fi
     # Installed packages stay when the variant changes.
@@ -39,14 +45,25 @@ kernel_builder_venv() {
     export VIRTUAL_ENV=$venv PATH=$venv/bin:$PATH
 }
 kernel_builder_venv
-unset -f kernel_builder_venv
+
+# The built kernel, as a module and for the client.
+kernel_builder_module() {
+    local folder=${KERNEL_BUILDER_PACKAGE:-$PWD/build}
+    local built=$folder/$KERNEL_BUILDER_VARIANT
+    export KERNEL_BUILDER_MODULE=$KERNEL_BUILDER_NAME=$built
+    [ -z "${KERNEL_BUILDER_REPO-}" ] || export LOCAL_KERNELS=$KERNEL_BUILDER_REPO=$folder
+    local build="\`kernel-builder build --variant $KERNEL_BUILDER_VARIANT\`"
+    if [ ! -e "$built/metadata.json" ]; then
+        echo "note: build/$KERNEL_BUILDER_VARIANT is not built yet: \`import $KERNEL_BUILDER_NAME\` works after $build" >&2
+    elif [ -n "$KERNEL_BUILDER_BUILD_ID" ] && [[ $(<"$built/metadata.json") != *"\"$KERNEL_BUILDER_BUILD_ID\""* ]]; then
+        echo "note: build/$KERNEL_BUILDER_VARIANT is older than the kernel's files: $build builds it again" >&2
+    fi
+}
+kernel_builder_module
+unset -f kernel_builder_venv kernel_builder_module
 
 if [ -n "${KERNEL_BUILDER_UNPINNED-}" ]; then
     echo "note: flake.nix asks for Python packages that nobody has pinned: $KERNEL_BUILDER_UNPINNED" >&2
     echo "      \`kernel-builder pin-python $KERNEL_BUILDER_UNPINNED\` pins them; \`pip install\` puts them into .venv" >&2
-fi
-
-if [ -n "${KERNEL_BUILDER_REPO-}" ]; then
-    export LOCAL_KERNELS=$KERNEL_BUILDER_REPO=${KERNEL_BUILDER_PACKAGE:-$PWD/build}
 fi
 PS1="[$KERNEL_BUILDER_VARIANT] ${PS1-\\$ }"

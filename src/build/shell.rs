@@ -11,6 +11,7 @@ use crate::matrix::Variant;
 use crate::nix::{Limits, Nix, Work};
 use crate::pins::fetch::FetchOptions;
 use crate::pins::packages::PythonPackages;
+use crate::terminal::count;
 
 /// The use of a shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +70,14 @@ fn build_shell(
     let mut planned = nix.to_build(derivations)?;
     if fetch_needed(nix, &planned, pins, &FetchOptions::default())? {
         planned = nix.to_build(derivations)?;
+    }
+    // The shell itself is a step, for each content of the kernel's files.
+    if planned.len() > 1 {
+        anstream::eprintln!(
+            "a shell of {} takes {} first, such as unpacking Python and torch; the next one opens at once",
+            variant.name,
+            count(planned.len(), "step")
+        );
     }
     let work = Work {
         wanted: derivations.to_vec(),
