@@ -288,8 +288,8 @@ fn build_with_cmake(project: &str, program: &str) -> String {
     )
 }
 
-/// Builds and loads an extension with the programs of a variant's shell, makes a virtual environment
-/// of a person's own, then runs other lines of shell script.
+/// Builds and loads an extension with the programs of a variant's shell, makes a virtual
+/// environment of a person's own, then runs other lines of shell script.
 fn work_in_shell(clone: &Clone, variant: &str, line: &str) {
     for (name, content) in EXTENSION {
         std::fs::write(clone.relu().join(name), content).expect("write");
@@ -353,9 +353,11 @@ fn shells_have_torch_compilers_and_a_virtual_environment() {
     open_with_nix(&clone, CPU, "2.11.0");
 
     // The test shell has the built variant, for the client and as a module.
-    let client = format!("{REPOSITORY}/tests/fixtures/shell/client.py");
-    let command = ["--variant", CPU, "--", "python3", &client];
-    run(kernel_builder("testshell").arg(clone.relu()).args(command));
+    for script in ["client.py", "module.py"] {
+        let script = format!("{REPOSITORY}/tests/fixtures/shell/{script}");
+        let command = ["--variant", CPU, "--", "python3", &script];
+        run(kernel_builder("testshell").arg(clone.relu()).args(command));
+    }
 }
 
 /// The compiler of CUDA 12 is clang, since indexes have no nvcc of it.

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Let `import torch` from a CUDA wheel work on a machine that has none of NVIDIA's libraries. For
 CPU tests only.
 

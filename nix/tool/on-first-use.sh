@@ -6,7 +6,7 @@ find_installed() {
     local folder candidate start IFS=:
     for folder in $PATH; do
         candidate=$folder/kernel-builder
-        [ -f "$candidate" ] && [ -x "$candidate" ] || continue
+        if [ -d "$candidate" ] || [ ! -x "$candidate" ]; then continue; fi
         read -r -N 2 start <"$candidate" || continue
         [ "$start" != '#!' ] || [[ $(<"$candidate") != *"nix-store --realise"* ]] || continue
         printf '%s' "$candidate"

@@ -11,7 +11,7 @@ use crate::matrix::Variant;
 use crate::nix::{Limits, Nix, Work};
 use crate::pins::fetch::FetchOptions;
 use crate::pins::packages::PythonPackages;
-use crate::terminal::count;
+use crate::terminal::{count, status};
 
 /// The use of a shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,11 +73,11 @@ fn build_shell(
     }
     // The shell itself is a step, for each content of the kernel's files.
     if planned.len() > 1 {
-        anstream::eprintln!(
+        status(format_args!(
             "a shell of {} takes {} first, such as unpacking Python and torch; the next one opens at once",
             variant.name,
             count(planned.len(), "step")
-        );
+        ));
     }
     let work = Work {
         wanted: derivations.to_vec(),
