@@ -11,7 +11,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from importlib.util import resolve_name
 from pathlib import Path
-from py_compile import PyCompileError, PycInvalidationMode
+from py_compile import PycInvalidationMode, PyCompileError
 from py_compile import compile as compile_file
 
 # The number of Python files from which on a package is compiled only as far as importing it goes.

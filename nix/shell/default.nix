@@ -92,4 +92,5 @@ derivation (
         KERNEL_BUILDER_DRIVER = "nvidia";
       }
   )
+  // (if clang == null then { } else { CMAKE_TOOLCHAIN_FILE = "${./.}/cmake/toolchain.cmake"; })
 )
