@@ -39,6 +39,9 @@ pub enum Command {
     /// Open a shell with a variant's compilers, torch and tools
     #[command(after_help = help::DEVSHELL)]
     Devshell(ShellArgs),
+    /// Check that this machine can build kernels; say how to cure what is wrong
+    #[command(after_help = help::DOCTOR)]
+    Doctor(DoctorArgs),
     /// Explain a problem code such as KB0101, or list all of them
     #[command(after_help = help::EXPLAIN)]
     Explain(ExplainArgs),
@@ -57,6 +60,9 @@ pub enum Command {
     /// List the variants that a kernel is built for on this system
     #[command(after_help = help::LIST_VARIANTS)]
     ListVariants(ListVariantsArgs),
+    /// Write manual pages to a folder, for `make install`
+    #[command(after_help = help::MAN, hide = true)]
+    Man(ManArgs),
     /// Look up the files of toolchains, for contributors; print what changed since
     #[command(after_help = help::PIN)]
     Pin(PinArgs),
@@ -130,6 +136,14 @@ pub struct CheckConfigArgs {
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
     pub shell: Shell,
+}
+
+/// The arguments of `doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The arguments of `explain`.
@@ -231,6 +245,14 @@ pub struct ListVariantsArgs {
     /// Print a JSON array of objects
     #[arg(long)]
     pub json: bool,
+}
+
+/// The arguments of `man`.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// The folder, which must exist
+    #[arg(value_name = "DIR")]
+    pub dir: Utf8PathBuf,
 }
 
 /// The arguments of `pin`.

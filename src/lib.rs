@@ -5,6 +5,8 @@ pub mod artifact;
 pub mod build;
 pub mod cli;
 pub mod commands;
+pub mod deadline;
+pub mod doctor;
 pub mod emit;
 pub mod families;
 pub mod file;

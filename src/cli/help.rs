@@ -39,6 +39,14 @@ Examples:
   kernel-builder devshell relu                   the one for this machine
   kernel-builder devshell relu --variant torch211-cxx11-cpu-x86_64-linux -- make";
 
+pub const DOCTOR: &str = "\
+Examples:
+  kernel-builder doctor                          what is wrong, with cures
+  kernel-builder doctor --json                   for programs
+
+It asks pip and apt for little, and adds some bytes to the store. It exits with 0 if builds will work, with 3 \
+if not. A warning names something else that will not work.";
+
 pub const EXPLAIN: &str = "\
 Examples:
   kernel-builder explain KB0101                  the meaning and the cure
@@ -76,6 +84,10 @@ Examples:
   kernel-builder list-variants relu              names alone in a pipe
   kernel-builder list-variants relu --all --why  what is excluded, and why
   kernel-builder list-variants relu --json";
+
+pub const MAN: &str = "\
+Examples:
+  kernel-builder man share/man/man1              a page for each command";
 
 pub const PIN: &str = "\
 Examples:

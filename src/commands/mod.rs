@@ -6,12 +6,14 @@ mod build_result;
 mod build_summary;
 mod check_config;
 mod completions;
+mod doctor;
 mod explain;
 mod fetch;
 mod format;
 mod generate;
 mod graph;
 mod list_variants;
+mod man;
 mod pin;
 mod pin_python;
 mod plan;
@@ -79,6 +81,13 @@ pub enum CommandError {
         help("check the network, pip's configuration (`pip config list`) and apt's sources")
     )]
     UnreachedPins,
+
+    #[error("builds will fail: {} failed", count(*.failed, "check"))]
+    #[diagnostic(
+        code(doctor::failed),
+        help("the cures are printed above: paste them, then run `kernel-builder doctor` again")
+    )]
+    NotReady { failed: usize },
 
     #[error("no problem has the code {id}")]
     #[diagnostic(code(explain::unknown), help("{help}"))]
@@ -176,6 +185,7 @@ impl CommandError {
             Self::UnknownCode { .. } | Self::NoPackages | Self::Folder { .. } => 2,
             Self::Update(UpdateError::Defect { .. })
             | Self::UnreachedPins
+            | Self::NotReady { .. }
             | Self::Open { .. }
             | Self::Io { .. } => 3,
         }
@@ -240,12 +250,14 @@ pub fn run(cli: Cli) -> Result<(), CommandError> {
         Command::CheckConfig(arguments) => check_config::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Devshell(arguments) => shell::run(&arguments, ShellKind::Dev),
+        Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Fetch(arguments) => fetch::run(&arguments),
         Command::Format(arguments) => format::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Graph(arguments) => graph::run(&arguments),
         Command::ListVariants(arguments) => list_variants::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
         Command::Pin(arguments) => pin::run(arguments),
         Command::PinPython(arguments) => pin_python::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),

@@ -9,6 +9,7 @@ pub mod log;
 pub mod memory;
 mod progress;
 pub mod schedule;
+pub mod trial;
 mod trouble;
 
 use std::collections::BTreeSet;

@@ -57,7 +57,7 @@ pub fn architecture_of(archive: &Archive) -> &str {
 }
 
 /// Debian's name of this machine's architecture.
-fn native_architecture() -> &'static str {
+pub fn native_architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
@@ -78,6 +78,14 @@ impl Apt {
     /// `PinError::Io`
     pub fn for_architecture(architecture: &str) -> Result<Self, PinError> {
         let state = cache::dir().join(format!("apt-{architecture}"));
+        Self::in_folder(architecture, &state)
+    }
+
+    /// The same, with its lists and files in another folder.
+    ///
+    /// # Errors
+    /// `PinError::Io`
+    pub fn in_folder(architecture: &str, state: &Utf8Path) -> Result<Self, PinError> {
         for dir in ["lists/partial", "archives/partial"] {
             let dir = state.join(dir);
             std::fs::create_dir_all(&dir).map_err(PinError::io("create", &dir))?;
@@ -88,7 +96,7 @@ impl Apt {
         }
         Ok(Self {
             architecture: architecture.to_owned(),
-            state,
+            state: state.to_owned(),
         })
     }
 
@@ -154,7 +162,11 @@ impl Apt {
         Ok(found)
     }
 
-    fn command(&self, program: &'static str) -> Result<Command, PinError> {
+    /// A program of apt that uses this state and leaves the machine's alone.
+    ///
+    /// # Errors
+    /// `PinError::Program` where it is missing.
+    pub fn command(&self, program: &'static str) -> Result<Command, PinError> {
         let path = which::which(program).map_err(|_| PinError::Program {
             program,
             what: "the compilers (Debian packages)",

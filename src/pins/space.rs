@@ -53,8 +53,8 @@ pub fn megabytes(bytes: u64) -> String {
     }
 }
 
-/// The bytes that this user may still write below a folder.
-fn free_bytes(folder: &Utf8Path) -> Option<u64> {
+/// The bytes that this user may still write below a folder, which need not exist yet.
+pub fn free_bytes(folder: &Utf8Path) -> Option<u64> {
     let found = rustix::fs::statvfs(existing_ancestor(folder)?.as_str()).ok()?;
     Some(found.f_bavail * found.f_frsize)
 }
