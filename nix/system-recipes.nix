@@ -76,6 +76,8 @@ let
   headers = forFamilies pins.headers;
   pythons = forFamilies (name: import ./toolchains/python.nix { inherit name pins run; });
   program = import ./program.nix { inherit run seed; };
+  # NB: whoever lacks the program has a clone with the script, which needs pip, apt and Nix alone.
+  fetchTool = "`kernel-builder fetch --tool`, or scripts/fetch-tool.py of kernel-builder's repository";
   tool =
     cure:
     import ./tool {
@@ -130,9 +132,11 @@ in
   headerArchive = import ./toolchains/header-archive.nix { inherit pins run; };
 
   # The program kernel-builder; null if this system cannot build it.
-  tool = tool "run `kernel-builder fetch --tool`";
+  tool = tool "run ${fetchTool}";
   # The same program for the generation of build.nix. Its missing pins name another cure.
-  generator = tool "run `kernel-builder generate` in the kernel's folder and commit build.nix, or `kernel-builder fetch --tool`";
+  generator = tool "run `kernel-builder generate` in the kernel's folder and commit build.nix, or ${fetchTool}";
+  # The Rust that compiles it. scripts/fetch-tool.py runs its cargo.
+  inherit (import ./tool/rust.nix { inherit hostTools pins run; }) rust;
 
   # Pythons with torch and the `kernels` client for shells and checks, then the shells and checks
   # themselves.

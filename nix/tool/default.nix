@@ -12,11 +12,7 @@
 let
   root = ../..;
   names = builtins.fromJSON (builtins.readFile ./toolchain.json);
-  host = hostTools names.host;
-  rust = import ../toolchains/rust.nix {
-    name = names.rust;
-    inherit host pins run;
-  };
+  inherit (import ./rust.nix { inherit hostTools pins run; }) host rust;
 
   locked = import ./locked.nix { inherit pins; } (root + "/Cargo.lock");
   crates = run {
