@@ -1,4 +1,8 @@
-.PHONY: bench demo full-test fuzz lint test
+.PHONY: build bench demo full-test fuzz install lint test uninstall
+
+# Compiles the program.
+build:
+	cargo build --release
 
 # How long planning takes, and builds beside CMake projects of the same sources (BENCH=relu,60,60-cuda,400; benches/builds).
 bench:
@@ -16,6 +20,11 @@ fuzz:
 # What takes too long for every change.
 full-test: test
 	scripts/full-test.sh
+
+# The program, its manual pages and completions, below $(DESTDIR)$(PREFIX); PROGRAM is one that is compiled already.
+PREFIX ?= /usr/local
+install uninstall:
+	DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" PROGRAM="$(PROGRAM)" scripts/install-files.sh $@
 
 # Style and static checks.
 lint:

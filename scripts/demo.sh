@@ -6,7 +6,7 @@ scripts/setup.sh
 # The environment is made once, for this repository only.
 venv=.venv
 
-cargo build --quiet
-target/debug/kernel-builder build examples/relu --variant torch211-cxx11-cpu-x86_64-linux
+. scripts/program.sh
+"$program" build examples/relu --variant torch211-cxx11-cpu-x86_64-linux
 scripts/venv.sh "$venv"
 "$venv/bin/python" scripts/demo.py

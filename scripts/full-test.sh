@@ -9,17 +9,17 @@ cd "$(dirname "$0")/.."
 scripts/setup.sh --full-test
 export NIX_REMOTE=$PWD/target/nix-store
 export KERNEL_BUILDER_TEST_VENV=$PWD/.venv
-cargo build --quiet
+. scripts/program.sh
 # The variants of the package indexes, for the torch that tests load.
 variants=(--variant torch211-cxx11-cpu-x86_64-linux --variant torch211-cxx11-cu130-x86_64-linux)
-target/debug/kernel-builder fetch examples/relu --check "${variants[@]}"
-target/debug/kernel-builder fetch tests/fixtures/python-only --check --variant 'torch-*'
+"$program" fetch examples/relu --check "${variants[@]}"
+"$program" fetch tests/fixtures/python-only --check --variant 'torch-*'
 # NB: of torch 2.7, all of its CUDA: 3 GB.
 shells=(torch211-cxx11-cpu torch215-cxx11-cpu torch27-cxx11-cu126)
 for shell in "${shells[@]}"; do
-    target/debug/kernel-builder fetch examples/relu --shell --variant "$shell-x86_64-linux"
+    "$program" fetch examples/relu --shell --variant "$shell-x86_64-linux"
 done
-target/debug/kernel-builder fetch --tool
+"$program" fetch --tool
 while read -r name; do
     cargo test --quiet -- --ignored --show-output "$name"
 done <scripts/full-tests.txt

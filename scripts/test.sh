@@ -10,10 +10,10 @@ scripts/lint.sh
 # NB: a store of the repository's own: tests never touch the machine's.
 export NIX_REMOTE=$PWD/target/nix-store
 export KERNEL_BUILDER_TEST_VENV=$PWD/.venv
-cargo build --quiet
+. scripts/program.sh
 # The variants of the package indexes, for the torch that tests load.
 variants=(--variant torch211-cxx11-cpu-x86_64-linux --variant torch211-cxx11-cu130-x86_64-linux)
-target/debug/kernel-builder fetch examples/relu "${variants[@]}"
+"$program" fetch examples/relu "${variants[@]}"
 scripts/venv.sh "$KERNEL_BUILDER_TEST_VENV"
 # `make fuzz` is for the first two that are skipped, `make full-test` for those of
 # scripts/full-tests.txt.
@@ -26,5 +26,5 @@ cargo test --quiet -- --include-ignored "${skip[@]}"
 scripts/newer-nix.sh target/nix-2.26
 export PATH=$PWD/target/nix-2.26/bin:$PATH NIX_REMOTE=$PWD/target/nix-store-2.26 NIX_CONFIG="${NIX_CONFIG-}
 sandbox-paths ="
-target/debug/kernel-builder fetch examples/relu "${variants[@]}"
+"$program" fetch examples/relu "${variants[@]}"
 cargo test --quiet --test end_to_end --test foreign_flakes -- --include-ignored

@@ -18,7 +18,9 @@ import time
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-PROGRAM = REPOSITORY / "target/debug/kernel-builder"
+CARGO = ["cargo", "metadata", "--no-deps", "--format-version", "1"]
+TARGET = json.loads(subprocess.check_output(CARGO, cwd=REPOSITORY))["target_directory"]
+PROGRAM = Path(TARGET) / "debug/kernel-builder"
 FIXTURES = REPOSITORY / "tests/fixtures"
 NVCC = "torch211-cxx11-cu130-x86_64-linux"
 CLANG = "torch210-cxx11-cu128-x86_64-linux"

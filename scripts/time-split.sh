@@ -9,7 +9,7 @@ export NIX_REMOTE=${NIX_REMOTE-$PWD/target/nix-store}
 variant=torch211-cxx11-cu130-x86_64-linux
 declare -A place=([cub]=0 [internal]=1 [torch]=2)
 [ $# -gt 0 ] || set -- internal cub torch
-cargo build --quiet
+. scripts/program.sh
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cp -r tests/fixtures/split/. "$dir"
@@ -19,8 +19,8 @@ printf '#include <torch/all.h>\n' | cat - "$dir/csrc/internal.cu" >"$dir/csrc/to
 for unit in internal cub torch; do printf '// %s\n' "$(date +%s.%N)" >>"$dir/csrc/$unit.cu"; done
 sed -i -e '/^  "csrc/d' -e 's|^src = \[$|&"csrc/cub.cu", "csrc/internal.cu", "csrc/torch.cu", "csrc/split.h"|' \
     -e 's|^cuda-capabilities.*|cuda-capabilities = ["8.0", "9.0", "10.0"]|' "$dir/build.toml"
-target/debug/kernel-builder generate "$dir"
-target/debug/kernel-builder fetch "$dir" --variant "$variant"
+"$program" generate "$dir"
+"$program" fetch "$dir" --variant "$variant"
 expression="(import $PWD/tests/fixtures/split/derivations.nix { build = $dir/build.nix; variant = \"$variant\"; }).objects"
 derivation() {
     nix-instantiate --eval --strict --read-write-mode --expr "(builtins.elemAt ($expression) $1).$2" | tr -d '"'
