@@ -239,7 +239,7 @@ pub struct ListVariantsArgs {
     /// List the variants that are not built, and which rule and key of build.toml excludes them
     #[arg(long)]
     pub why: bool,
-    /// Mark the variants that are bundled, built, or without pins [default on a terminal]
+    /// Mark the variants that are bundled, built, cached, or without pins [default on a terminal]
     #[arg(short, long, conflicts_with_all = ["why", "json"])]
     pub long: bool,
     /// Print a JSON array of objects

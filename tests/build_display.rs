@@ -147,6 +147,31 @@ fn the_last_event_is_the_result() {
     );
 }
 
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn built_and_cached_variants_are_marked() {
+    let new = NewKernel::new();
+    new.write("bad", "");
+    let listed = || {
+        let mut program = new.command(env!("CARGO_BIN_EXE_kernel-builder"));
+        let output = program.args(["list-variants", "--long"]).output();
+        let lines = String::from_utf8(output.expect("start kernel-builder").stdout);
+        let lines = lines.expect("UTF-8");
+        let line = lines.lines().find(|line| line.starts_with(VARIANT));
+        line.expect("the variant")
+            .split_whitespace()
+            .skip(1)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(listed(), "bundled");
+    let built = new.build(&[]);
+    assert!(built.status.success(), "{}", words(&built));
+    assert_eq!(listed(), "bundled built cached");
+    new.write("good", "// changed");
+    assert_eq!(listed(), "bundled built");
+}
+
 /// Bars stayed on the terminal, below them the prompt.
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]

@@ -154,6 +154,34 @@ pub fn evaluate(
     Ok(evaluation)
 }
 
+/// The variants whose packages the store has, as far as saved evaluations tell: those of the
+/// variants that are built by default, and of single ones. Evaluates nothing.
+///
+/// # Errors
+/// `EngineError`, of Nix or of the file system.
+pub fn cached_variants(nix: &Nix, prepared: &Prepared) -> Result<BTreeSet<String>, EngineError> {
+    let is_pinned = |variant: &&Variant| variant.unpinned().is_none();
+    let system = system();
+    let by_default = prepared.matrix.bundled(&system).filter(is_pinned);
+    let single = prepared.matrix.variants.iter().map(|variant| vec![variant]);
+    let saved = SavedEvaluations::open(&cache::dir());
+    let mut outputs: BTreeMap<&str, String> = BTreeMap::new();
+    for variants in std::iter::once(by_default.collect()).chain(single) {
+        let Some(evaluation) = saved.read(&key(nix, prepared, &variants)?) else {
+            continue;
+        };
+        for (variant, wanted) in variants.iter().zip(&evaluation.wanted) {
+            if let Some(node) = evaluation.derivations.get(&wanted.derivation) {
+                outputs.insert(&variant.name, node.output.clone());
+            }
+        }
+    }
+    let paths: Vec<String> = outputs.values().cloned().collect();
+    let invalid = nix.invalid_paths(&paths)?;
+    outputs.retain(|_, path| !invalid.contains(path));
+    Ok(outputs.into_keys().map(str::to_owned).collect())
+}
+
 fn ask_nix(
     nix: &Nix,
     prepared: &Prepared,

@@ -24,7 +24,7 @@ mod shell;
 mod survey;
 
 pub use self::error::{EngineError, failed_to, pin_failed};
-pub use self::evaluation::{Evaluation, evaluate};
+pub use self::evaluation::{Evaluation, cached_variants, evaluate};
 pub use self::history::{EndedBuild, record_history};
 pub use self::install::{InstalledVariant, Origin, built_folder, check_replaceable, install};
 pub use self::prepare::{LeftOut, Prepared, mention_warnings, prepare, system};

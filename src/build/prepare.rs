@@ -67,19 +67,14 @@ pub fn prepare(path: &Utf8Path) -> Result<Prepared, EngineError> {
     if let Some(line) = matrix.left_out() {
         status(line);
     }
-    let plan = plan(&kernel, &matrix, table())?;
-    for warnings in &plan.warnings {
+    let prepared = Prepared::new(kernel, matrix)?;
+    for warnings in &prepared.plan.warnings {
         print_warnings(warnings);
     }
-    for text in &plan.notes {
+    for text in &prepared.plan.notes {
         note(text);
     }
-    Ok(Prepared {
-        kernel,
-        matrix,
-        plan,
-        build_nix: OnceCell::new(),
-    })
+    Ok(prepared)
 }
 
 /// Prints one line about the warnings that `check-config` shows in full: the edition that the file
@@ -117,6 +112,20 @@ pub fn mention_warnings(path: &Utf8Path, loaded: &LoadedKernel) {
 }
 
 impl Prepared {
+    /// Plans a kernel for the variants of its matrix. Prints nothing.
+    ///
+    /// # Errors
+    /// `EngineError::Scan`
+    pub fn new(kernel: Kernel, matrix: Matrix) -> Result<Self, EngineError> {
+        let plan = plan(&kernel, &matrix, table())?;
+        Ok(Self {
+            kernel,
+            matrix,
+            plan,
+            build_nix: OnceCell::new(),
+        })
+    }
+
     /// The variants that some names and globs match. Without names, the variants that are built by
     /// default: the bundled ones of this system. Never empty.
     ///

@@ -1,5 +1,5 @@
 //! `list-variants`: the variants that a kernel is built for, and the reasons why others are
-//! excluded. Does not ask Nix.
+//! excluded. It evaluates no variant.
 
 use std::io::IsTerminal;
 
@@ -7,11 +7,12 @@ use camino::Utf8Path;
 use serde::Serialize;
 
 use super::{CommandError, count, print};
-use crate::build;
+use crate::build::{self, EngineError, Prepared};
 use crate::cli::ListVariantsArgs;
 use crate::kernel::Kernel;
-use crate::matrix::{Excluded, Variant, arch_variants, matrix, other_releases, table};
-use crate::terminal::{note, status};
+use crate::matrix::{Excluded, Matrix, Variant, arch_variants, matrix, other_releases, table};
+use crate::nix::Nix;
+use crate::terminal::{detail, note, status};
 
 /// A variant in JSON.
 #[derive(Serialize)]
@@ -28,6 +29,8 @@ struct ListedVariant<'a> {
     pinned: bool,
     /// Whether it lies in the kernel's folder build/.
     built: bool,
+    /// Whether the store is known to have it, as its files are now.
+    cached: bool,
 }
 
 /// An excluded variant in JSON.
@@ -68,12 +71,15 @@ pub fn run(arguments: &ListVariantsArgs) -> Result<(), CommandError> {
     }
     let of_system = |variant: &&Variant| listed(variant.row().map(|row| &*row.system));
     let all = variants.len();
-    let variants: Vec<_> = variants
+    let mut variants: Vec<_> = variants
         .iter()
         .filter(of_system)
         .map(|variant| listed_variant(variant, &kernel.root))
         .collect();
     let has_marks = arguments.long || std::io::stdout().is_terminal();
+    if has_marks || arguments.json {
+        mark_cached(&mut variants, kernel.clone(), matrix.clone());
+    }
     if variants.is_empty() {
         let elsewhere = match all {
             0 => "`--why` says why".to_owned(),
@@ -105,8 +111,26 @@ impl ListedVariant<'_> {
         let mark = |is_set: bool, word: &'static str| if is_set { word } else { "" };
         let bundled = mark(self.bundle, "bundled");
         let built = mark(self.built, "built");
+        let cached = mark(self.cached, "cached");
         let unpinned = mark(!self.pinned, "without pins");
-        format!("{bundled:7}  {built:5}  {unpinned}")
+        format!("{bundled:7}  {built:5}  {cached:6}  {unpinned}")
+    }
+}
+
+/// Marks the variants that the store has. NB: the list is right without these marks, so it needs
+/// neither Nix nor a kernel that can be planned.
+fn mark_cached(variants: &mut [ListedVariant<'_>], kernel: Kernel, matrix: Matrix) {
+    let cached = Nix::find().map_err(EngineError::from).and_then(|nix| {
+        let prepared = Prepared::new(kernel, matrix)?;
+        build::cached_variants(&nix, &prepared)
+    });
+    match cached {
+        Ok(cached) => {
+            for variant in variants {
+                variant.cached = cached.contains(variant.variant);
+            }
+        }
+        Err(error) => detail(format_args!("it is not known what the store has: {error}")),
     }
 }
 
@@ -139,6 +163,7 @@ fn listed_variant<'a>(variant: &'a Variant, root: &Utf8Path) -> ListedVariant<'a
         bundle: variant.bundle,
         pinned: variant.unpinned().is_none(),
         built: build::built_folder(root, &variant.name).is_some(),
+        cached: false,
     }
 }
 

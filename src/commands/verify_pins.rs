@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
 use super::{CommandError, count, print};
@@ -16,6 +16,7 @@ use crate::pins::refresh::spec::{self, FamilySpec};
 use crate::pins::refresh::{RefreshError, Repository, unknown_family};
 use crate::pins::verify::{CheckedPin, SystemFamily, Verdict, verify};
 use crate::pins::{PinError, all_families};
+use crate::terminal::{end_bars, new_bars};
 use crate::{library, matrix};
 
 pub fn run(arguments: &VerifyPinsArgs) -> Result<(), CommandError> {
@@ -40,6 +41,7 @@ pub fn run(arguments: &VerifyPinsArgs) -> Result<(), CommandError> {
     let bar = new_progress_bar();
     let checked = verify(&families, spec.debian_release(), nix.as_ref(), &bar);
     bar.finish_and_clear();
+    end_bars();
     let checked = checked.map_err(pin_failed)?;
     print(&if arguments.json {
         pins_json(&checked)
@@ -98,7 +100,7 @@ fn select(
 }
 
 fn new_progress_bar() -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    let bar = new_bars().add(ProgressBar::no_length());
     if let Ok(style) = ProgressStyle::with_template("{spinner} {pos}/{len} pins, {msg}") {
         bar.set_style(style);
     }
