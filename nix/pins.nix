@@ -10,17 +10,27 @@ let
   # rule.
   storeName = builtins.replaceStrings [ "%3a" "~" "%" "!" ] [ "_" "-" "_" "_" ];
 
-  # A pin without a recipe. If it is missing, Nix prints the name of the builder that it cannot run.
-  # So the name of the builder is the message, which needs no program, sandbox or network.
+  # Attributes of a derivation that cannot be built. Nix prints `words` as the name of an archive
+  # that it failed to open, in one line, which needs no program, sandbox or network. NB: Nix 2.8 to
+  # 2.26 print the name of a builder that they do not have as "unsupported builtin builder".
+  refuse = words: {
+    system = "builtin";
+    builder = "builtin:unpack-channel";
+    channelName = "-";
+    src = words;
+  };
+  # A pin without a recipe: only `kernel-builder fetch` brings it into the store.
   fixed =
     mode: name: hash:
-    derivation {
-      inherit name system;
-      outputHash = hash;
-      outputHashAlgo = "sha256";
-      outputHashMode = mode;
-      builder = "builtin:missing pin ${name}: ${cure}";
-    };
+    derivation (
+      refuse "${name}, which is not in the Nix store: ${cure}"
+      // {
+        inherit name;
+        outputHash = hash;
+        outputHashAlgo = "sha256";
+        outputHashMode = mode;
+      }
+    );
   # The derivation that Nix's own fetchurl.nix makes. It has the same store path as that of `fixed`.
   byUrl =
     name: hash: url:
@@ -57,10 +67,14 @@ let
   # fails with the reason when it is built.
   unpinned =
     name: why:
-    derivation {
-      inherit name system;
-      builder = "builtin:${why}";
-    };
+    derivation (
+      refuse "${name}, which cannot be made: ${why}"
+      // {
+        inherit name;
+        # The same for src/steps/derivations.rs.
+        unavailable = why;
+      }
+    );
   path = name: ./pins + "/${system}/${name}.json";
   read = name: builtins.fromJSON (builtins.readFile (path name));
 in

@@ -1,14 +1,7 @@
-# Uploads every built variant to the kernel's repository.
+# Ends with an error: kernel-builder cannot upload yet. The program exists since flakes and CI name
+# it.
 set -eu
-repo=@repo@
-branch=@branch@
-PATH=@tool@$PATH
-if [ -z "$repo" ]; then
-    echo "error: build.toml does not say where to: set general.hub.repo-id" >&2
-    exit 1
-fi
-if ! kernel-builder upload --help >/dev/null 2>&1; then
-    echo "error: this kernel-builder has no command \`upload\`: the variants are in @bundle@" >&2
-    exit 3
-fi
-exec kernel-builder upload --repo-id "$repo" ${branch:+--branch "$branch"} "$@" @bundle@
+cat >&2 <<'END'
+error: kernel-builder cannot upload yet: run `nix run .#build-and-copy`, then `hf upload @repo@ build build --revision @branch@`
+END
+exit 3

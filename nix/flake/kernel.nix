@@ -22,6 +22,7 @@ let
     name = "kernel";
     filter = path: _: !builtins.elem (builtins.substring prefixLength (-1) path) leftBehind;
   };
+  missing = "Nix sees no build.nix in the kernel's folder: run `kernel-builder generate`, and in a git repository `git add build.nix`";
   inherit ((import ../recipes.nix).${system}) generator;
   generated = derivation {
     name = "build.nix";
@@ -38,6 +39,8 @@ in
 if builtins.pathExists (root + "/build.nix") then
   import (root + "/build.nix") { inherit kernelBuilder; }
 else if generator == null then
-  throw "build.nix is missing: run `kernel-builder generate` in the kernel's folder and commit the file"
+  throw missing
 else
-  import generated { inherit kernelBuilder root; }
+  builtins.trace "warning: ${missing}; without it, Nix builds kernel-builder from source" (
+    import generated { inherit kernelBuilder root; }
+  )

@@ -68,13 +68,10 @@ let
     if bundled != [ ] then
       bundle bundled
     else
-      derivation {
-        name = "${name}-bundle";
-        inherit system;
-        builder = "builtin:no variant of ${name} is built by default on ${system}, since none has a pinned toolchain: ${
+      (import ../pins.nix { inherit system; }).unpinned "${name}-bundle"
+        "no variant of ${name} is built by default on ${system}, since none has a pinned toolchain: ${
           builtins.concatStringsSep ", " (map (variant: variant.variant) variants)
         }";
-      };
   bundles = byBackend bundle bundled;
   # Bundles of the best variants: one of all backends, and one for each backend.
   ci = bundle (builtins.attrValues (byBackend builtins.head variants));
@@ -119,10 +116,8 @@ let
       name = "build-and-upload";
       script = ./build-and-upload.sh;
       values = {
-        bundle = "${all}";
-        repo = hub.repo-id or "";
-        branch = hub.branch or "";
-        tool = if tool == null then "" else "${tool}/bin:";
+        repo = hub.repo-id or "ORGANISATION/NAME";
+        branch = hub.branch or "v1";
       };
     };
   }

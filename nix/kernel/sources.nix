@@ -28,7 +28,7 @@ let
     if builtins.pathExists (absolute path) then
       path
     else
-      throw "${path} is listed in build.nix and does not exist: ${cure}";
+      throw "${path} is listed in build.nix and does not exist: ${cure}; in a git repository, Nix sees only what git knows: `git add ${path}`";
   # Returns its argument if build.nix was generated from the files as they are now, else throws.
   requireCurrent =
     if builtins.hashFile "sha256" (absolute "build.toml") != manifest then

@@ -28,16 +28,11 @@ pub struct DerivationNode {
     pub is_environment: bool,
 }
 
-/// The start of the builder of a derivation that stands for a missing pin. The reason follows
-/// (nix/pins.nix).
-const BUILTIN: &str = "builtin:";
-
 impl From<Derivation> for DerivationNode {
     fn from(derivation: Derivation) -> Self {
-        let unavailable = derivation.builder.strip_prefix(BUILTIN);
-        let unavailable = unavailable.filter(|_| !derivation.fixed);
         Self {
-            unavailable: unavailable.map(str::to_owned),
+            // nix/pins.nix gives the reason.
+            unavailable: text_attribute(&derivation.attributes, "unavailable"),
             compilation: compilation_kind(&derivation.attributes),
             build_id: text_attribute(&derivation.attributes, "namespace"),
             is_environment: derivation.attributes.contains_key("environmentOf"),
