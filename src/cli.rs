@@ -42,7 +42,7 @@ pub enum Command {
     /// Check that this machine can build kernels; say how to cure what is wrong
     #[command(after_help = help::DOCTOR)]
     Doctor(DoctorArgs),
-    /// Explain a problem code such as KB0101, or list all of them
+    /// Explain the code of a problem or of an error, or list all of them
     #[command(after_help = help::EXPLAIN)]
     Explain(ExplainArgs),
     /// Bring the toolchains of a kernel's variants into the Nix store
@@ -149,7 +149,7 @@ pub struct DoctorArgs {
 /// The arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// The code, in upper or lower case
+    /// The code, such as KB0101 or variants::unknown
     #[arg(add = complete::codes())]
     pub code: Option<String>,
 }

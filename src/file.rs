@@ -2,7 +2,7 @@
 //! content.
 
 use std::fs::Permissions;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
@@ -21,17 +21,30 @@ pub const MAX_TEXT: u64 = 64 << 20;
 /// The errors of the file system, and an error for a larger file and for what is no file: reading a
 /// pipe might wait forever, and reading a device never end.
 pub fn read_at_most(path: &Utf8Path, limit: u64) -> std::io::Result<Vec<u8>> {
-    use std::io::{Error, ErrorKind};
-
     let metadata = path.metadata()?;
     if !metadata.is_file() {
-        return Err(Error::new(ErrorKind::InvalidInput, "it is not a file"));
+        return Err(std::io::Error::new(
+            ErrorKind::InvalidInput,
+            "it is not a file",
+        ));
     }
     if metadata.len() > limit {
         let message = format!("it is larger than {} kB", limit / 1000);
-        return Err(Error::new(ErrorKind::FileTooLarge, message));
+        return Err(std::io::Error::new(ErrorKind::FileTooLarge, message));
     }
     std::fs::read(path)
+}
+
+/// The cure of an error of the file system, by its kind.
+pub fn help_for_io(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::NotFound => "check that the path exists",
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            "check the permissions there: the user that runs this command needs to read or to write"
+        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free some space there",
+        _ => "these are the words of the operating system: check the path and its disk",
+    }
 }
 
 /// Replaces a file, or creates it, for everybody to read.

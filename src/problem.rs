@@ -2,6 +2,7 @@
 //! failures of the machine (a missing program, a full disk); those are error enums.
 
 pub mod code;
+pub mod errors;
 mod render;
 pub mod suggest;
 

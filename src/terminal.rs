@@ -121,6 +121,8 @@ pub fn print_warnings(warnings: &Problems) {
 pub fn print_diagnostic(diagnostic: &dyn Diagnostic) {
     let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode())
         .with_width(columns_of_messages())
+        // Commands and names of variants, which are copied, stay whole.
+        .with_word_splitter(textwrap::WordSplitter::NoHyphenation)
         .with_links(false);
     let mut text = String::new();
     if handler.render_report(&mut text, diagnostic).is_err() {

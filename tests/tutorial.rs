@@ -81,8 +81,14 @@ fn operators_of_a_fixed_namespace_are_found() {
     let output = build(kernel, "torch211-cxx11-cpu-x86_64-linux");
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        words.contains("KB1101") && words.contains("torch_binding.cpp:4:15"),
+        words.contains("torch_binding.cpp: 1 warning: `kernel-builder check-config"),
         "{words}"
+    );
+    let shown = kernel_builder("check-config").arg(kernel).output();
+    let shown = String::from_utf8_lossy(&shown.expect("the program").stderr).into_owned();
+    assert!(
+        shown.contains("KB1101") && shown.contains("torch_binding.cpp:4:15"),
+        "{shown}"
     );
     load(kernel, "cpu");
 }

@@ -5,6 +5,7 @@ use miette::Diagnostic;
 use thiserror::Error;
 
 use crate::emit::EmitError;
+use crate::file::help_for_io;
 use crate::kernel::LoadError;
 use crate::matrix::UnknownVariant;
 use crate::nix::NixError;
@@ -16,6 +17,7 @@ use crate::scan::ScanError;
 #[derive(Debug, Diagnostic, Error)]
 pub enum EngineError {
     #[error(transparent)]
+    #[diagnostic(transparent)]
     Load(#[from] LoadError),
 
     #[error(transparent)]
@@ -35,6 +37,10 @@ pub enum EngineError {
     Packages(#[from] PackagesError),
 
     #[error("failed to fetch {} of the toolchains' files", .0.len())]
+    #[diagnostic(
+        code(pins::failed),
+        help("the reasons are printed above; what was fetched is kept")
+    )]
     Pins(Vec<PinError>),
 
     #[error(transparent)]
@@ -83,8 +89,15 @@ pub enum EngineError {
     ForeignSystem { variant: String, system: String },
 
     #[error("failed to build {failed} of {of} variants")]
-    #[diagnostic(code(build::failed), help("the errors are printed above the table"))]
-    Build { failed: usize, of: usize },
+    #[diagnostic(
+        code(build::failed),
+        help("the reasons are printed above; `{again}` prints every line of the compilers")
+    )]
+    Build {
+        failed: usize,
+        of: usize,
+        again: String,
+    },
 
     #[error("the Nix store is on another machine: its files cannot be compared")]
     #[diagnostic(
@@ -111,7 +124,7 @@ pub enum EngineError {
     },
 
     #[error("failed to {action}")]
-    #[diagnostic(code(io))]
+    #[diagnostic(code(io), help("{}", help_for_io(source)))]
     Io {
         action: String,
         source: std::io::Error,

@@ -8,13 +8,15 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::Serialize;
 
 use super::error::{EngineError, failed_to};
+use super::git::hint_to_add_build_nix;
 use crate::emit::{self, Written};
 use crate::kernel::{Backend, Kernel, LoadedKernel};
 use crate::machine::ThisMachine;
 use crate::manifest::Edition;
 use crate::matrix::{Matrix, Variant, matrix, select, table};
 use crate::plan::{Plan, plan};
-use crate::terminal::{count, detail, note, print_warnings, status};
+use crate::problem::Problems;
+use crate::terminal::{count, detail, note, status};
 
 /// A kernel with everything that follows from its build.toml.
 pub struct Prepared {
@@ -53,13 +55,13 @@ pub fn prepare(path: &Utf8Path) -> Result<Prepared, EngineError> {
     let loaded = Kernel::load(path, &table().toolkits)?;
     mention_warnings(path, &loaded);
     let kernel = loaded.kernel;
-    let matrix = matrix(&kernel, table());
+    let matrix = matrix(&kernel, table()).with_keys_of(loaded.edition);
     if matrix.variants.is_empty() {
         return Err(EngineError::NoVariants {
             why: matrix.reasons().join("; "),
             is_limited: matrix.is_limited(),
             help: match matrix.is_limited() {
-                true => "change the bounds in build.toml, or `general.backends`",
+                true => "change the bounds in build.toml, or its backends",
                 false => "build.toml is right; what it asks for cannot be built yet",
             },
         });
@@ -68,9 +70,7 @@ pub fn prepare(path: &Utf8Path) -> Result<Prepared, EngineError> {
         status(line);
     }
     let prepared = Prepared::new(kernel, matrix)?;
-    for warnings in &prepared.plan.warnings {
-        print_warnings(warnings);
-    }
+    mention_source_warnings(path, &prepared.plan.warnings);
     for text in &prepared.plan.notes {
         note(text);
     }
@@ -84,10 +84,7 @@ pub fn mention_warnings(path: &Utf8Path, loaded: &LoadedKernel) {
     if warnings.is_empty() {
         return;
     }
-    let path = match path.as_str() {
-        "" | "." => String::new(),
-        path => format!(" {path}"),
-    };
+    let path = path_argument(path);
     let mut number = warnings.warning_count();
     let mut line = warnings.name().to_owned();
     if loaded.edition != Edition::V5 {
@@ -109,6 +106,33 @@ pub fn mention_warnings(path: &Utf8Path, loaded: &LoadedKernel) {
         ),
     };
     status(line);
+}
+
+/// Prints one line about the warnings in sources, which `check-config` shows in full.
+fn mention_source_warnings(path: &Utf8Path, warnings: &[Problems]) {
+    let number = warnings.iter().map(Problems::warning_count).sum();
+    let Some(first) = warnings.first().filter(|_| number > 0) else {
+        return;
+    };
+    let files = match warnings.len() - 1 {
+        0 => first.name().to_owned(),
+        more => format!("{} and {}", first.name(), count(more, "other file")),
+    };
+    let them = if number == 1 { "it" } else { "them" };
+    status(format_args!(
+        "{files}: {}: `kernel-builder check-config{}` shows {them}",
+        count(number, "warning"),
+        path_argument(path)
+    ));
+}
+
+/// The path of a kernel as an argument of a command, with a blank before it; empty for the current
+/// folder, which commands take by default.
+pub fn path_argument(path: &Utf8Path) -> String {
+    match path.as_str() {
+        "" | "." => String::new(),
+        path => format!(" {path}"),
+    }
 }
 
 impl Prepared {
@@ -213,14 +237,21 @@ impl Prepared {
         Ok(self.build_nix.get_or_init(|| text))
     }
 
-    /// Writes build.nix beside build.toml.
+    /// Writes build.nix beside build.toml. Prints a hint if the file changed and git does not know
+    /// it.
     ///
     /// # Errors
     /// `EngineError::Emit`, for example if build.nix is the user's own.
     pub fn write_build_nix(&self) -> Result<Written, EngineError> {
         let file = self.kernel.root.join("build.nix");
         detail(format_args!("build.nix: {file}"));
-        Ok(emit::write(&file, self.build_nix()?)?)
+        let written = emit::write(&file, self.build_nix()?)?;
+        if written != Written::Unchanged
+            && let Some(hint) = hint_to_add_build_nix(&self.kernel.root)
+        {
+            status(hint);
+        }
+        Ok(written)
     }
 
     /// The absolute path of the kernel's folder, as Nix needs it.

@@ -10,11 +10,9 @@ use crate::nix::schedule::{Cost, Costs, Task};
 use crate::nix::{Built, Limits, Nix, Work};
 use crate::pins::fetch::FetchOptions;
 use crate::pins::packages::PythonPackages;
-use crate::plan::Plan;
-use crate::steps::hints::Hints;
 use crate::steps::titles::titles_by_derivation;
 use crate::steps::{Step, StepKind};
-use crate::terminal::{error_text, note, status};
+use crate::terminal::note;
 
 /// Fetches and builds the steps that some variants lack, and saves the costs of compilations. The
 /// states of steps in the graph are those before the build.
@@ -23,7 +21,6 @@ use crate::terminal::{error_text, note, status};
 /// `EngineError`; steps that fail are part of the result.
 pub fn build_variants<'a>(
     nix: &Nix,
-    plan: &Plan,
     variants: &'a [&Variant],
     evaluation: &'a Evaluation,
     limits: &Limits,
@@ -45,9 +42,6 @@ pub fn build_variants<'a>(
     if !graph.steps.to_fetch.is_empty() && fetch_needed(nix, &planned, pins, &options)? {
         planned = to_build()?;
         graph = StepGraph::new(variants, evaluation, &planned);
-    }
-    if let Some(hint) = Hints::new(plan).in_one_line(graph.steps.to_build()) {
-        status(hint);
     }
     let mut costs = saved_costs();
     let built = nix.build(&remaining_work(nix, &graph, &planned, &costs), limits)?;
@@ -93,29 +87,6 @@ fn check_systems(
 pub fn row_without_builder<'a>(nix: &Nix, variant: &'a Variant) -> Option<&'a Row> {
     let row = variant.row();
     row.filter(|row| !nix.builds_for(&row.system))
-}
-
-/// Prints the last lines of every derivation that was started and is not built, then Nix's errors.
-pub fn report_failures(nix: &Nix, built: &Built, print_logs: bool) -> Result<(), EngineError> {
-    if built.errors.is_empty() {
-        return Ok(());
-    }
-    let finished = || built.finished.iter();
-    let unbuilt = nix.unbuilt(finished().map(|step| &step.derivation))?;
-    for finished in finished() {
-        if unbuilt.contains(&finished.derivation) {
-            error_text(format_args!("failed: {}", finished.title));
-            if !print_logs {
-                for line in &finished.last_lines {
-                    error_text(format_args!("  {line}"));
-                }
-            }
-        }
-    }
-    for error in &built.errors {
-        error_text(error);
-    }
-    Ok(())
 }
 
 /// The limits of a build. The number of derivations at a time is `max_jobs` if given. Otherwise it

@@ -6,8 +6,9 @@ use walkdir::WalkDir;
 
 use super::error::{EngineError, failed_to};
 use super::evaluation::evaluate;
+use super::failures::{command_with_logs, report_failures};
 use super::prepare::Prepared;
-use super::realise::{build_variants, report_failures, task};
+use super::realise::{build_variants, task};
 use super::survey::{StepGraph, saved_costs};
 use crate::artifact::sections::{StorePath, first_difference, store_paths};
 use crate::matrix::Variant;
@@ -26,6 +27,8 @@ pub struct Reproduction {
     pub wrong: usize,
     /// Variants that the first build did not make. No step is built again then.
     pub unbuilt: usize,
+    /// The command that prints every line of the compilers of the first build.
+    pub again: String,
     /// Lines about each step that is not reproducible.
     pub text: String,
 }
@@ -42,8 +45,9 @@ pub fn reproduce(
 ) -> Result<Reproduction, EngineError> {
     let store = nix.store_folder().ok_or(EngineError::RemoteStore)?;
     let evaluation = evaluate(nix, prepared, variants)?;
-    let (graph, built) = build_variants(nix, &prepared.plan, variants, &evaluation, limits, false)?;
-    report_failures(nix, &built, false)?;
+    let (graph, built) = build_variants(nix, variants, &evaluation, limits, false)?;
+    let failed = report_failures(nix, &graph.steps, &built, false)?;
+    let again = command_with_logs("build", &prepared.kernel.root, failed.as_deref());
     let StepGraph {
         derivations, steps, ..
     } = graph;
@@ -60,6 +64,7 @@ pub fn reproduce(
             steps: 0,
             wrong: 0,
             unbuilt: unbuilt.len(),
+            again,
             text: text.concat(),
         });
     }
@@ -79,7 +84,7 @@ pub fn reproduce(
         titles: titles_by_derivation(&steps),
         ..Work::default()
     };
-    let (again, rebuilt) = nix.rebuild(&work, limits)?;
+    let (second, rebuilt) = nix.rebuild(&work, limits)?;
 
     let mut wrong = 0;
     let mut text = String::new();
@@ -102,13 +107,14 @@ pub fn reproduce(
         text += &found;
     }
     let failed = rebuilt.values().any(|rebuilt| *rebuilt == Rebuilt::Failed);
-    for error in again.errors.iter().filter(|_| failed) {
+    for error in second.errors.iter().filter(|_| failed) {
         error_text(error);
     }
     Ok(Reproduction {
         steps: steps.len(),
         wrong,
         unbuilt: 0,
+        again,
         text,
     })
 }

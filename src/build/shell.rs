@@ -3,14 +3,15 @@
 use std::process::ExitStatus;
 
 use super::error::EngineError;
+use super::failures::{command_with_logs, report_failures};
 use super::fetch::{Purpose, fetch_needed, kernel_packages, pins_of_variants, unpack_library};
 use super::prepare::{Prepared, system};
-use super::realise::report_failures;
 use crate::emit;
 use crate::matrix::Variant;
 use crate::nix::{Limits, Nix, Work};
 use crate::pins::fetch::FetchOptions;
 use crate::pins::packages::PythonPackages;
+use crate::steps::Steps;
 use crate::terminal::{count, status};
 
 /// The use of a shell.
@@ -48,7 +49,17 @@ pub fn open_shell(
     let answer = nix.evaluate(&file, &format!("{attribute}.drvPath"), &given)?;
     let derivations: Vec<String> = answer.as_str().map(str::to_owned).into_iter().collect();
     let packages = kernel_packages(&root)?;
-    build_shell(nix, &derivations, variant, &packages, limits)?;
+    if !build_shell(nix, &derivations, variant, &packages, limits)? {
+        let command = match kind {
+            ShellKind::Dev => "devshell",
+            ShellKind::Test => "testshell",
+        };
+        return Err(EngineError::Build {
+            failed: 1,
+            of: 1,
+            again: command_with_logs(command, &prepared.kernel.root, Some(&variant.name)),
+        });
+    }
     let expression = format!(
         "import (/. + {}) {{ root = {}; system = {}; }}",
         emit::nix::string(file.as_str()),
@@ -58,14 +69,14 @@ pub fn open_shell(
     Ok(nix.develop(&library, &expression, &attribute, &root, command)?)
 }
 
-/// Fetches and builds the derivations that a shell is made of.
+/// Fetches and builds the derivations that a shell is made of. Returns whether all are built.
 fn build_shell(
     nix: &Nix,
     derivations: &[String],
     variant: &Variant,
     packages: &PythonPackages,
     limits: &Limits,
-) -> Result<(), EngineError> {
+) -> Result<bool, EngineError> {
     let pins = || pins_of_variants(nix, &[variant], Purpose::Shell, packages);
     let mut planned = nix.to_build(derivations)?;
     if fetch_needed(nix, &planned, pins, &FetchOptions::default())? {
@@ -85,10 +96,6 @@ fn build_shell(
         ..Work::default()
     };
     let built = nix.build(&work, limits)?;
-    report_failures(nix, &built, limits.print_logs)?;
-    if built.errors.is_empty() {
-        Ok(())
-    } else {
-        Err(EngineError::Build { failed: 1, of: 1 })
-    }
+    report_failures(nix, &Steps::default(), &built, limits.print_logs)?;
+    Ok(built.errors.is_empty())
 }

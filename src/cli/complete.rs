@@ -1,5 +1,5 @@
 //! Values that a shell offers for arguments (`kernel-builder completions`): variants of the kernel
-//! on the command line, families of pins, codes of problems.
+//! on the command line, families of pins, codes of problems and errors.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use crate::families::all_families;
 use crate::kernel::Kernel;
 use crate::matrix::{Variant, matrix, table};
 use crate::problem::code;
+use crate::problem::errors::error_codes;
 
 /// The variable with which a completion script asks this program. NB: it is not clap's `COMPLETE`,
 /// which other programs may set for themselves.
@@ -55,11 +56,11 @@ pub(super) fn families() -> ArgValueCandidates {
     })
 }
 
-/// The codes of problems, with their titles.
+/// The codes of problems and errors, with their titles.
 pub(super) fn codes() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
-        let codes = code::ALL.iter();
-        let candidate = |code: &code::Code| {
+        let codes = code::ALL.iter().copied().chain(error_codes());
+        let candidate = |code: code::Code| {
             CompletionCandidate::new(code.id).help(Some(code.title.to_owned().into()))
         };
         codes.map(candidate).collect()

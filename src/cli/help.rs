@@ -50,6 +50,7 @@ if not. A warning names something else that will not work.";
 pub const EXPLAIN: &str = "\
 Examples:
   kernel-builder explain KB0101                  the meaning and the cure
+  kernel-builder explain variants::unknown       the same of an error
   kernel-builder explain                         all codes";
 
 pub const FETCH: &str = "\

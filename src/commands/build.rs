@@ -10,6 +10,7 @@ use super::{CommandError, build_summary, plan, print};
 use crate::build::{self, EndedBuild, EngineError};
 use crate::cli::BuildArgs;
 use crate::nix::Nix;
+use crate::steps::hints::Hints;
 use crate::terminal::{note, start_events, status};
 
 pub fn run(arguments: &BuildArgs) -> Result<(), CommandError> {
@@ -46,14 +47,8 @@ pub fn run(arguments: &BuildArgs) -> Result<(), CommandError> {
         print_logs,
     );
     limits.fail_fast = arguments.fail_fast;
-    let (graph, built) = build::build_variants(
-        &nix,
-        &prepared.plan,
-        &variants,
-        &evaluation,
-        &limits,
-        arguments.offline,
-    )?;
+    let (graph, built) =
+        build::build_variants(&nix, &variants, &evaluation, &limits, arguments.offline)?;
     let is_recorded = build::is_recorded(&prepared, &graph, &built)?;
     let unbuilt = graph.unbuilt(&nix, !is_recorded)?;
     // NB: only the reasons in `kernel-builder plan` depend on the record.
@@ -63,8 +58,14 @@ pub fn run(arguments: &BuildArgs) -> Result<(), CommandError> {
         note(format_args!("what was built is not recorded: {error}"));
     }
 
-    build::report_failures(&nix, &built, print_logs)?;
-    let installed = build::install(&nix, &variants, &graph, &built, &unbuilt, output)?;
+    let installed = build::install(&nix, &variants, &graph, &built, &unbuilt, output);
+    let installed = match installed {
+        Ok(installed) => installed,
+        Err(error) => {
+            build::report_failures(&nix, &graph.steps, &built, print_logs)?;
+            return Err(error.into());
+        }
+    };
     let ended = EndedBuild {
         graph: &graph,
         built: &built,
@@ -92,20 +93,27 @@ pub fn run(arguments: &BuildArgs) -> Result<(), CommandError> {
         true => print(&result.json_line()?)?,
         false => print(&build_summary::result_table(&installed))?,
     }
-    for line in build_summary::lines_about_places(&built) {
-        status(line);
+    let mut lines = build_summary::lines_about_places(&built);
+    let closing = build_summary::closing_lines(&result, output, names.is_empty());
+    let mut failed = None;
+    if built.errors.is_empty() {
+        let hint = Hints::new(&prepared.plan).about_slowest(&graph.steps, &built);
+        lines.extend(build_summary::lines_about_slowest(&built, graph.steps));
+        lines.extend(hint);
+        lines.into_iter().chain(closing).for_each(status);
+    } else {
+        // The words of compilers come last: a person reads them first.
+        lines.into_iter().chain(closing).for_each(status);
+        failed = build::report_failures(&nix, &graph.steps, &built, print_logs)?;
     }
-    for line in build_summary::lines_about_slowest(&built, graph.steps) {
-        status(line);
-    }
-    for line in build_summary::closing_lines(&result, output, names.is_empty()) {
-        status(line);
-    }
+    let path = &arguments.kernel.path;
+    let again = build::command_with_logs("build", path, failed.as_deref());
     match result.number_without_folder() {
         0 => Ok(()),
         failed => Err(EngineError::Build {
             failed,
             of: variants.len(),
+            again,
         }
         .into()),
     }

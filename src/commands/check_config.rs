@@ -19,7 +19,7 @@ pub fn run(arguments: &CheckConfigArgs) -> Result<(), CommandError> {
         Err(error) => return Err(error.into()),
     };
     let kernel = loaded.kernel;
-    let matrix = matrix(&kernel, table());
+    let matrix = matrix(&kernel, table()).with_keys_of(loaded.edition);
     let source_problems = warnings(&kernel, &matrix, table());
     if arguments.json {
         return print_problems_json(&loaded.warnings, &source_problems);

@@ -5,6 +5,7 @@ use crate::build;
 use crate::cli::GenerateArgs;
 use crate::emit::{self, Written};
 use crate::file::{MAX_TEXT, read_at_most};
+use crate::terminal::status;
 
 pub fn run(arguments: &GenerateArgs) -> Result<(), CommandError> {
     let prepared = build::prepare(&arguments.kernel.path)?;
@@ -24,11 +25,18 @@ pub fn run(arguments: &GenerateArgs) -> Result<(), CommandError> {
             Err(CommandError::Stale)
         };
     }
-    let change = match prepared.write_build_nix()? {
+    let written = prepared.write_build_nix()?;
+    let change = match written {
         Written::Created => "created",
         Written::Updated => "updated",
         Written::Unchanged => "unchanged",
     };
     let numbers = prepared.matrix.numbers(&build::system());
-    print(&format!("build.nix {change}: {numbers}\n"))
+    print(&format!("build.nix {change}: {numbers}\n"))?;
+    if written == Written::Unchanged
+        && let Some(hint) = build::hint_to_add_build_nix(&prepared.kernel.root)
+    {
+        status(hint);
+    }
+    Ok(())
 }

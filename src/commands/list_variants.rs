@@ -48,7 +48,7 @@ pub fn run(arguments: &ListVariantsArgs) -> Result<(), CommandError> {
     let loaded = Kernel::load(path, &table().toolkits)?;
     build::mention_warnings(path, &loaded);
     let kernel = loaded.kernel;
-    let matrix = matrix(&kernel, table());
+    let matrix = matrix(&kernel, table()).with_keys_of(loaded.edition);
     if let Some(line) = matrix.left_out().filter(|_| !arguments.why) {
         status(line);
     }
@@ -171,7 +171,7 @@ fn not_built(excluded: &Excluded) -> ExcludedVariant<'_> {
     ExcludedVariant {
         variant: &excluded.name,
         system: &excluded.system,
-        key: excluded.why.key(),
-        why: excluded.why.to_string(),
+        key: excluded.key(),
+        why: excluded.reason(),
     }
 }

@@ -37,6 +37,7 @@ use thiserror::Error;
 use crate::build::{EngineError, ShellKind};
 use crate::cli::{Cli, Command};
 use crate::emit::EmitError;
+use crate::file::help_for_io;
 use crate::kernel::LoadError;
 use crate::manifest::update::UpdateError;
 use crate::nix::NixError;
@@ -89,7 +90,7 @@ pub enum CommandError {
     )]
     NotReady { failed: usize },
 
-    #[error("no problem has the code {id}")]
+    #[error("there is no code {id}")]
     #[diagnostic(code(explain::unknown), help("{help}"))]
     UnknownCode { id: String, help: String },
 
@@ -136,7 +137,7 @@ pub enum CommandError {
     },
 
     #[error("the command ended with {code}")]
-    #[diagnostic(code(shell::command))]
+    #[diagnostic(code(shell::command), help("its own words are printed above"))]
     Shell { code: u8 },
 
     #[error("failed to change to the folder {folder}")]
@@ -147,7 +148,7 @@ pub enum CommandError {
     },
 
     #[error("failed to {action}")]
-    #[diagnostic(code(io))]
+    #[diagnostic(code(io), help("{}", help_for_io(source)))]
     Io {
         action: String,
         source: std::io::Error,

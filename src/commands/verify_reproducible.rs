@@ -17,6 +17,7 @@ pub fn run(arguments: &VerifyReproducibleArgs) -> Result<(), CommandError> {
         return Err(EngineError::Build {
             failed: found.unbuilt,
             of: variants.len(),
+            again: found.again,
         }
         .into());
     }

@@ -1,9 +1,10 @@
 //! Checks of Nix: its version, store, sandbox, users and features.
 
+use miette::Diagnostic;
 use rustix::process::geteuid;
 
 use super::{Finding, Health, MachineCheck, PROGRAM_LIMIT};
-use crate::nix::{Nix, NixError, StoreTrouble};
+use crate::nix::{Nix, NixError, NixTrouble};
 use crate::version::Version;
 
 /// The oldest Nix that evaluates the library (docs/nix.md).
@@ -62,12 +63,13 @@ fn check_store(nix: &Nix) -> Finding {
     let Err(why) = tried else {
         return Finding::ok("store", format!("{place} takes new files"));
     };
-    let cure = match StoreTrouble::find(nix.store_folder().as_deref()) {
+    let cure = match nix.trouble() {
         // NB: a store of the user's own needs neither root nor a daemon.
-        StoreTrouble::NotWritable => "for a store of your own: export NIX_REMOTE=$HOME/nix; for one of all users, set up Nix's \
+        Some(NixTrouble::NotWritable { .. }) => "for a store of your own: export NIX_REMOTE=$HOME/nix; for one of all users, set up Nix's \
              daemon: sudo apt-get install nix-setup-systemd && sudo usermod -aG nix-users $USER, then log in again"
             .to_owned(),
-        trouble => trouble.help().to_owned(),
+        Some(trouble) => trouble.help().map(|help| help.to_string()).unwrap_or_default(),
+        None => "see the message of Nix above".to_owned(),
     };
     Finding::failure("store", format!("{place}: {}", last_line(&why)), cure)
 }

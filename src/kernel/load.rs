@@ -3,10 +3,11 @@
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use miette::Diagnostic;
 use thiserror::Error;
 
 use super::{CudaToolkits, Kernel};
-use crate::file::read_at_most;
+use crate::file::{help_for_io, read_at_most};
 use crate::manifest::{Edition, FILE_NAME, Manifest, locate};
 use crate::problem::Problems;
 
@@ -22,19 +23,24 @@ pub struct LoadedKernel {
 }
 
 /// The reason why there is no kernel.
-#[derive(Debug, Error)]
+#[derive(Debug, Diagnostic, Error)]
 pub enum LoadError {
     /// The file was read and has errors; render them.
     #[error("{}", .0.summary())]
     Problems(Box<Problems>),
     /// The file does not exist.
-    #[error("there is no file {path}; give the directory of a kernel, or its {FILE_NAME}")]
+    #[error("there is no file {path}")]
+    #[diagnostic(
+        code(kernel::missing),
+        help("name the folder of a kernel, or its {FILE_NAME}")
+    )]
     NotFound {
         /// The path of the missing file.
         path: Utf8PathBuf,
     },
     /// The file cannot be read.
     #[error("failed to read {path}")]
+    #[diagnostic(code(kernel::read), help("{}", help_for_io(source)))]
     Read {
         /// The file.
         path: Utf8PathBuf,

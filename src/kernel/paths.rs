@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use std::fs::Metadata;
 use std::io;
 
-use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use camino::{Utf8Component, Utf8DirEntry, Utf8Path, Utf8PathBuf};
 
 use super::check::Check;
+use super::source::is_header;
 use crate::manifest::{List, Spanned};
 use crate::problem::{Place, Problem, code, suggest};
 
@@ -84,7 +85,7 @@ impl Check<'_> {
             Box::new(
                 problem
                     .label("not in the kernel")
-                    .help(match self.similar(path, listed) {
+                    .help(match self.similar(path, expect, listed) {
                         Some(near) => format!("did you mean `{near}`?"),
                         None => {
                             "paths are relative to the directory of build.toml; add it or correct the path".to_owned()
@@ -153,13 +154,25 @@ impl Check<'_> {
         out
     }
 
-    /// The path in the same directory with the nearest name, among those that are not listed
-    /// already.
-    fn similar(&self, path: &Utf8Path, listed: &BTreeSet<Utf8PathBuf>) -> Option<Utf8PathBuf> {
+    /// The path in the same directory with the nearest name, among those of the same kind that are
+    /// not listed already.
+    fn similar(
+        &self,
+        path: &Utf8Path,
+        expect: ExpectedPath,
+        listed: &BTreeSet<Utf8PathBuf>,
+    ) -> Option<Utf8PathBuf> {
         let parent = path.parent()?;
         let entries = self.root.join(parent).read_dir_utf8().ok()?;
+        let is_same_kind = |entry: &Utf8DirEntry| match expect {
+            ExpectedPath::Directory => entry.path().is_dir(),
+            ExpectedPath::File => {
+                entry.path().is_file() && is_header(entry.path()) == is_header(path)
+            }
+        };
         let names: Vec<String> = entries
             .flatten()
+            .filter(is_same_kind)
             .map(|entry| entry.file_name().to_owned())
             .filter(|name| !listed.contains(&parent.join(name)))
             .collect();

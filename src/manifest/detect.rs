@@ -36,6 +36,18 @@ impl Edition {
             Edition::V5 => "edition 5",
         }
     }
+
+    /// The key of this edition that decides what a key of edition 5 decides.
+    pub fn key(self, key: &str) -> String {
+        let older = self <= Edition::V2;
+        match key {
+            "general.backends" if self == Edition::V1 => "kernel.*.language".to_owned(),
+            "general.backends" if older => "kernel.*.backend".to_owned(),
+            "general.cuda.minver" if older => "general.cuda-minver".to_owned(),
+            "general.cuda.maxver" if older => "general.cuda-maxver".to_owned(),
+            _ => key.to_owned(),
+        }
+    }
 }
 
 /// The short name: `format v2`, `edition 5`.

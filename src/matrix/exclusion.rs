@@ -6,6 +6,7 @@ use std::fmt;
 
 use super::Matrix;
 use crate::kernel::{Backend, Capability, KnownDependency};
+use crate::manifest::Edition;
 use crate::version::Version;
 
 /// A variant that the table has and the kernel's build.toml excludes.
@@ -16,6 +17,20 @@ pub struct Excluded {
     /// Nix's name of the system of the variant.
     pub system: String,
     pub why: Exclusion,
+    /// The edition of the kernel's build.toml, in whose keys the reason is given.
+    pub edition: Edition,
+}
+
+impl Excluded {
+    /// The key of build.toml that the rule reads.
+    pub fn key(&self) -> String {
+        self.edition.key(&self.why.key())
+    }
+
+    /// The reason in words, which name the key that the reader has to look for.
+    pub fn reason(&self) -> String {
+        self.why.words(self.edition)
+    }
 }
 
 /// The rule that excluded a variant.
@@ -85,7 +100,7 @@ impl Matrix {
         for excluded in &self.excluded {
             let backend = excluded.backend;
             let left = self.variants.iter().any(|own| own.backend == backend);
-            if let Some(cause) = excluded.why.surprise(left) {
+            if let Some(cause) = excluded.why.surprise(left, excluded.edition) {
                 let names = causes.entry((backend, cause)).or_default();
                 names.insert(&excluded.name);
             }
@@ -110,11 +125,11 @@ impl Matrix {
 impl Exclusion {
     /// The reason why an exclusion may surprise the author, in words that do not depend on the
     /// variant. `left` says whether any variant of the backend is built.
-    fn surprise(&self, left: bool) -> Option<String> {
-        let key = self.key();
+    fn surprise(&self, left: bool, edition: Edition) -> Option<String> {
+        let key = edition.key(&self.key());
         match self {
             Exclusion::Backend(_) => None,
-            Exclusion::Dependency { .. } => Some(self.to_string()),
+            Exclusion::Dependency { .. } => Some(self.words(edition)),
             Exclusion::CudaFlags { flags, .. } => Some(format!(
                 "{key} has {flags}, and clang, which compiles older toolkits, has nothing for that"
             )),
@@ -123,7 +138,7 @@ impl Exclusion {
         }
     }
 
-    /// The key of build.toml that the rule reads.
+    /// The key of edition 5 that the rule reads.
     pub fn key(&self) -> String {
         match self {
             Exclusion::Backend(_) => "general.backends".to_owned(),
@@ -155,44 +170,43 @@ impl Exclusion {
             Exclusion::Backend(_) | Exclusion::Dependency { .. } | Exclusion::OpenMp { .. }
         )
     }
-}
 
-/// The words after "not built: ". They name the key that the reader has to look for.
-impl fmt::Display for Exclusion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let key = self.key();
+    /// The words after "not built: ", with the keys of an edition.
+    fn words(&self, edition: Edition) -> String {
+        let key = edition.key(&self.key());
         match self {
-            Exclusion::Backend(backend) => write!(f, "{key} does not list {}", backend.as_str()),
+            // Older editions list no backends: each section names its own.
+            Exclusion::Backend(backend) if key.contains('*') => {
+                format!("no {key} is for {backend}")
+            }
+            Exclusion::Backend(backend) => format!("{key} does not list {backend}"),
             Exclusion::TorchMinver { torch, minver } => {
-                write!(f, "torch {torch} is older than {key} ({minver})")
+                format!("torch {torch} is older than {key} ({minver})")
             }
             Exclusion::TorchMaxver { torch, maxver } => {
-                write!(f, "torch {torch} is newer than {key} ({maxver})")
+                format!("torch {torch} is newer than {key} ({maxver})")
             }
             Exclusion::CudaMinver { cuda, minver } => {
-                write!(f, "CUDA {cuda} is older than {key} ({minver})")
+                format!("CUDA {cuda} is older than {key} ({minver})")
             }
             Exclusion::CudaMaxver { cuda, maxver } => {
-                write!(f, "CUDA {cuda} is newer than {key} ({maxver})")
+                format!("CUDA {cuda} is newer than {key} ({maxver})")
             }
             Exclusion::StableAbi { built_with } => {
-                write!(
-                    f,
+                format!(
                     "{key}: one library serves every torch; it is built with torch {built_with}"
                 )
             }
             Exclusion::OlderThanStableAbi { torch, abi } => {
-                write!(f, "torch {torch} is older than {key} ({abi})")
+                format!("torch {torch} is older than {key} ({abi})")
             }
-            Exclusion::SectionMinver { minver, .. } => write!(
-                f,
+            Exclusion::SectionMinver { minver, .. } => format!(
                 "every CUDA section asks for a newer toolkit; the oldest is {key} ({minver})"
             ),
             Exclusion::Capabilities { cuda, asked, .. } => {
-                write!(f, "CUDA {cuda} compiles nothing of {key} ({asked})")
+                format!("CUDA {cuda} compiles nothing of {key} ({asked})")
             }
-            Exclusion::CudaFlags { cuda, flags, .. } => write!(
-                f,
+            Exclusion::CudaFlags { cuda, flags, .. } => format!(
                 "{key} has {flags}, and clang, which compiles CUDA {cuda}, has nothing for that"
             ),
             Exclusion::GridConstants {
@@ -200,19 +214,25 @@ impl fmt::Display for Exclusion {
                 dependency,
                 capability,
                 ..
-            } => write!(
-                f,
+            } => format!(
                 "{key} has {capability}, and the clang that compiles CUDA {cuda} is too old for {dependency} on it"
             ),
-            Exclusion::OpenMp { reason, .. } => write!(f, "{key} asks for OpenMP: {reason}"),
+            Exclusion::OpenMp { reason, .. } => format!("{key} asks for OpenMP: {reason}"),
             Exclusion::RocmArchs { rocm, asked, .. } => {
-                write!(f, "ROCm {rocm} compiles nothing of {key} ({asked})")
+                format!("ROCm {rocm} compiles nothing of {key} ({asked})")
             }
             Exclusion::Dependency {
                 dependency,
                 unpinned,
                 ..
-            } => write!(f, "{key} has {dependency}, which has no pins: {unpinned}"),
+            } => format!("{key} has {dependency}, which has no pins: {unpinned}"),
         }
+    }
+}
+
+/// The words for a kernel of edition 5.
+impl fmt::Display for Exclusion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words(Edition::V5))
     }
 }

@@ -17,6 +17,7 @@ mod variant;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::kernel::{Backend, Framework, Kernel};
+use crate::manifest::Edition;
 use crate::terminal::count;
 use crate::version::Version;
 
@@ -51,7 +52,7 @@ impl Matrix {
             .excluded
             .iter()
             .partition(|excluded| matches!(excluded.why, Exclusion::Backend(_)));
-        let words = |excluded: &&Excluded| excluded.why.to_string();
+        let words = |excluded: &&Excluded| excluded.reason();
         reasons.extend(limited.iter().map(words));
         if reasons.is_empty() {
             reasons.extend(unasked.iter().map(words));
@@ -59,6 +60,14 @@ impl Matrix {
         reasons.sort();
         reasons.dedup();
         reasons
+    }
+
+    /// The same matrix, with reasons that name the keys of an edition of build.toml.
+    pub fn with_keys_of(mut self, edition: Edition) -> Self {
+        for excluded in &mut self.excluded {
+            excluded.edition = edition;
+        }
+        self
     }
 
     /// The bundled variants of a system, which are built by default.
@@ -160,6 +169,7 @@ pub fn matrix(kernel: &Kernel, table: &Table) -> Matrix {
                     backend: row.backend,
                     system: row.system.clone(),
                     why: why.clone(),
+                    edition: Edition::V5,
                 };
                 if !matrix.excluded.contains(&excluded) {
                     matrix.excluded.push(excluded);

@@ -60,7 +60,8 @@ fn help(matrix: &Matrix, pattern: &str, glob: &globset::GlobMatcher) -> String {
     if let Some(excluded) = excluded.find(|excluded| glob.is_match(&excluded.name)) {
         return format!(
             "this kernel is not built for {}: {}",
-            excluded.name, excluded.why
+            excluded.name,
+            excluded.reason()
         );
     }
     let names: Vec<&str> = matrix.variants.iter().map(|v| v.name.as_str()).collect();

@@ -102,7 +102,7 @@ impl Nix {
     fn read_derivations(&self, command: Command) -> Result<BTreeMap<String, Derivation>, NixError> {
         let output = self.run_store(command, "read derivations")?;
         read(&output.stdout)
-            .map_err(|error| self.store_error("read derivations", error.to_string()))
+            .map_err(|error| self.store_error("read derivations", &error.to_string()))
     }
 }
 

@@ -11,6 +11,7 @@ mod progress;
 pub mod schedule;
 pub mod trial;
 mod trouble;
+mod words;
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -27,7 +28,8 @@ use crate::terminal::detail;
 
 pub use self::build::{Built, Limits, Rebuilt, Work};
 pub use self::progress::Finished;
-pub use self::trouble::StoreTrouble;
+pub use self::trouble::NixTrouble;
+pub use self::words::NixWords;
 
 #[derive(Debug, Diagnostic, Error)]
 pub enum NixError {
@@ -42,27 +44,48 @@ pub enum NixError {
     Missing { program: &'static str },
 
     #[error("failed to start {program}")]
-    #[diagnostic(code(nix::start))]
+    #[diagnostic(
+        code(nix::start),
+        help("check that it is a Nix for this machine: `nix-store --version`")
+    )]
     Start {
         program: &'static str,
         source: std::io::Error,
     },
 
-    #[error("failed to evaluate {what}:\n{why}")]
-    #[diagnostic(code(nix::evaluate))]
-    Evaluate { what: String, why: String },
-
-    #[error("failed to {action} in the Nix store:\n{why}")]
-    #[diagnostic(code(nix::store), help("{}", trouble.help()))]
-    Store {
-        action: &'static str,
-        why: String,
-        trouble: StoreTrouble,
+    /// The machine or the store shows why Nix failed.
+    #[error("failed to {action}: {trouble}")]
+    #[diagnostic(forward(trouble))]
+    Trouble {
+        action: String,
+        trouble: NixTrouble,
+        #[source]
+        words: NixWords,
     },
 
-    #[error("failed to build:\n{why}")]
-    #[diagnostic(code(nix::build))]
-    Build { why: String },
+    #[error("failed to {action}")]
+    #[diagnostic(
+        code(nix::evaluate),
+        help(
+            "if these words name no cure, this is a defect of kernel-builder: please report it with them"
+        )
+    )]
+    Evaluate {
+        action: String,
+        #[source]
+        words: NixWords,
+    },
+
+    #[error("failed to {action}")]
+    #[diagnostic(
+        code(nix::store),
+        help("if these words name no cure, `nix-store --verify` checks the records of the store")
+    )]
+    Store {
+        action: String,
+        #[source]
+        words: NixWords,
+    },
 }
 
 /// Store paths that one command gets. NB: all arguments of a program may take 2 MB on Linux.
@@ -213,12 +236,15 @@ impl Nix {
         command.args(["--eval", "--read-write-mode", "--strict", "--json"]);
         command.args(["-A", attribute]);
         let output = self.run(command, "nix-instantiate")?;
-        let fail = |why| NixError::Evaluate {
-            what: format!("{attribute} of {file}"),
-            why,
+        let action = || format!("evaluate {attribute} with Nix");
+        let fail = |text: String| NixError::Evaluate {
+            action: action(),
+            words: NixWords::shorten(&text),
         };
         if !output.status.success() {
-            return Err(fail(error_text(&output)));
+            let text = error_text(&output);
+            let troubled = self.trouble_error(&action(), &text);
+            return Err(troubled.unwrap_or_else(|| fail(text)));
         }
         serde_json::from_slice(&output.stdout).map_err(|error| fail(error.to_string()))
     }
@@ -385,7 +411,7 @@ impl Nix {
         if dumped.success() {
             self.check_success(&restored, "copy a path out")
         } else {
-            Err(self.store_error("copy a path out", error_text(&restored)))
+            Err(self.store_error("copy a path out", &error_text(&restored)))
         }
     }
 
@@ -449,20 +475,38 @@ impl Nix {
         command
     }
 
+    /// The reason why Nix failed, if the machine or the store shows one.
+    pub fn trouble(&self) -> Option<NixTrouble> {
+        NixTrouble::find(&self.store_folder()?, asks_daemon())
+    }
+
+    /// The reason why builds failed, if the machine or the store shows one.
+    pub fn trouble_of_builds(&self) -> Option<NixTrouble> {
+        NixTrouble::find_for_builds(&self.store_folder()?, asks_daemon())
+    }
+
+    fn trouble_error(&self, action: &str, text: &str) -> Option<NixError> {
+        Some(NixError::Trouble {
+            trouble: self.trouble()?,
+            action: action.to_owned(),
+            words: NixWords::shorten(text),
+        })
+    }
+
     /// An error of the store, with the likely cause.
-    fn store_error(&self, action: &'static str, why: String) -> NixError {
-        let trouble = StoreTrouble::find(self.store_folder().as_deref());
-        NixError::Store {
+    fn store_error(&self, action: &str, text: &str) -> NixError {
+        let action = format!("{action} in the Nix store");
+        let troubled = self.trouble_error(&action, text);
+        troubled.unwrap_or_else(|| NixError::Store {
+            words: NixWords::shorten(text),
             action,
-            why,
-            trouble,
-        }
+        })
     }
 
     fn check_success(&self, output: &Output, action: &'static str) -> Result<(), NixError> {
         match output.status.success() {
             true => Ok(()),
-            false => Err(self.store_error(action, error_text(output))),
+            false => Err(self.store_error(action, &error_text(output))),
         }
     }
 
@@ -471,7 +515,7 @@ impl Nix {
         if output.status.success() {
             Ok(output)
         } else {
-            Err(self.store_error(action, error_text(&output)))
+            Err(self.store_error(action, &error_text(&output)))
         }
     }
 
@@ -537,14 +581,33 @@ fn systems(settings: &serde_json::Value) -> BTreeSet<String> {
 }
 
 /// Whether Nix lacks the users of a group as which root's Nix runs builds. Containers with only
-/// Debian's nix-bin have none, and Nix then fails to build.
+/// Debian's nix-bin have no such group, others a group without users, and Nix then fails to build.
 fn lacks_build_users(settings: &serde_json::Value) -> bool {
     const NOT_FOUND: i32 = 2;
+    // Nix then makes up users as it needs them.
+    if settings["auto-allocate-uids"]["value"] == true {
+        return false;
+    }
     let group = settings["build-users-group"]["value"].as_str();
     group.is_some_and(|group| {
         let found = Command::new("getent").args(["group", group]).output();
-        !group.is_empty() && found.is_ok_and(|found| found.status.code() == Some(NOT_FOUND))
+        let lacks = |found: Output| match found.status.code() {
+            Some(NOT_FOUND) => true,
+            Some(0) => names_no_user(&String::from_utf8_lossy(&found.stdout)),
+            _ => false,
+        };
+        !group.is_empty() && found.is_ok_and(lacks)
     })
+}
+
+/// Whether the line of a group, `name:password:number:users`, has no user.
+fn names_no_user(group: &str) -> bool {
+    group.trim_end().ends_with(':')
+}
+
+/// Whether Nix is told to ask its daemon, even if this user can write to the store.
+fn asks_daemon() -> bool {
+    std::env::var("NIX_REMOTE").is_ok_and(|remote| remote == "daemon")
 }
 
 /// The name of a store path: the part after the hash, without `.drv`.
@@ -579,4 +642,27 @@ fn output_lines(output: &Output) -> Vec<String> {
         .lines()
         .map(str::to_owned)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A container has no group `nixbld`, or one without users, and Nix then refuses to build.
+    #[test]
+    fn a_group_without_users_runs_no_builds() {
+        let lacks = |group: &str, allocates: bool| {
+            lacks_build_users(&json!({
+                "build-users-group": { "value": group },
+                "auto-allocate-uids": { "value": allocates },
+            }))
+        };
+        assert!(lacks("no-such-group-of-builds", false));
+        assert!(!lacks("no-such-group-of-builds", true));
+        assert!(!lacks("", false));
+        assert!(names_no_user("nixbld:x:30000:\n"));
+        assert!(!names_no_user("nixbld:x:30000:nixbld1\n"));
+    }
 }

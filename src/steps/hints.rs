@@ -2,8 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Step, StepKind};
+use super::{Step, StepKind, Steps};
+use crate::nix::Built;
 use crate::plan::{Driver, Plan, UnitGroup};
+
+/// Seconds of compiling a source for one variant, from which on a hint is worth a line.
+const SLOW_SECONDS: f64 = 60.0;
 
 /// The hints for the steps of a kernel.
 pub struct Hints<'a> {
@@ -41,19 +45,29 @@ impl<'a> Hints<'a> {
         }
     }
 
-    /// One line for all units that are to be compiled; `None` if no hint concerns them.
-    pub fn in_one_line<'s>(&self, steps: impl Iterator<Item = &'s Step>) -> Option<String> {
-        let slow = steps.filter_map(|step| self.slow_source(step));
-        let slow: BTreeSet<&str> = slow.collect();
-        let first = slow.first()?;
-        let (subject, verb, them) = match slow.len() - 1 {
-            0 => ((*first).to_owned(), "includes", "it"),
-            more => (format!("{first} and {more} more"), "include", "them"),
-        };
+    /// One line about the slowest source whose device code includes headers of torch, from the
+    /// seconds that units took in a build. `None` if none took longer than a minute for a variant.
+    pub fn about_slowest(&self, steps: &Steps, built: &Built) -> Option<String> {
+        let finished = built.finished.iter();
+        let seconds: BTreeMap<&str, f64> = finished
+            .map(|finished| (finished.derivation.as_str(), finished.seconds))
+            .collect();
+        let mut taken: BTreeMap<(&str, &str), f64> = BTreeMap::new();
+        for step in &steps.all {
+            let facts = (self.slow_source(step), step.variants.first());
+            if let ((Some(source), Some(variant)), Some(seconds)) =
+                (facts, seconds.get(step.derivation.as_str()))
+            {
+                *taken.entry((source, variant)).or_default() += seconds;
+            }
+        }
+        let slow = taken
+            .into_iter()
+            .filter(|(_, seconds)| *seconds > SLOW_SECONDS);
+        let ((source, variant), seconds) = slow.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
         Some(format!(
-            "hint: {subject} {verb} headers of torch in device code, which takes many times as long to compile: move what \
-             needs torch to a .cpp file, and declare the functions that launch kernels in a header without torch, for both \
-             to include (examples/relu); `kernel-builder plan` names all of {them}"
+            "hint: {source} took {seconds:.0} s of compiling for {variant}, since its device code includes headers of \
+             torch; without them it takes seconds (docs/writing-kernels.md)"
         ))
     }
 

@@ -415,6 +415,11 @@ pub const SECTIONS: &[Case] = &[
         r#"src = ["csrc/relu.cu", "csrc/rely.cu"]"#,
     ),
     (
+        "header-missing-near-a-source",
+        SRC,
+        r#"src = ["csrc/relu.cu", "csrc/relu_shared.h"]"#,
+    ),
+    (
         "path-is-directory",
         SRC,
         r#"src = ["csrc/relu.cu", "csrc"]"#,

@@ -41,7 +41,7 @@ fn no_such_file() {
     }
     let error =
         Kernel::load(Utf8Path::new("no/such/kernel"), &table().toolkits).expect_err("no such file");
-    insta::assert_snapshot!(error, @"there is no file no/such/kernel; give the directory of a kernel, or its build.toml");
+    insta::assert_snapshot!(error, @"there is no file no/such/kernel");
 }
 
 /// A pipe would be read forever, and a device without an end.

@@ -19,7 +19,7 @@ pub enum RefreshError {
     Repository { from: Utf8PathBuf },
 
     #[error("failed to read {path}: {why}")]
-    #[diagnostic(code(pin::spec))]
+    #[diagnostic(code(pin::spec), help("correct the file; nothing was written"))]
     Spec { path: Utf8PathBuf, why: String },
 
     #[error("nothing says what the family {name} is made of")]
@@ -61,7 +61,7 @@ pub enum RefreshError {
     Changed(Vec<String>),
 
     #[error("failed to {action} {path}")]
-    #[diagnostic(code(pin::io))]
+    #[diagnostic(code(pin::io), help("{}", crate::file::help_for_io(source)))]
     Io {
         action: &'static str,
         path: Utf8PathBuf,
