@@ -169,7 +169,7 @@ pub struct FetchArgs {
     #[arg(long, conflicts_with = "check")]
     pub shell: bool,
     /// Instead, the files that Nix needs to build this program from its sources
-    #[arg(long, conflicts_with_all = ["path", "names", "check", "shell"])]
+    #[arg(long, conflicts_with_all = ["path", "names", "check", "shell", "json"])]
     pub tool: bool,
     /// Use no network: only the store, the download cache and --from
     #[arg(long)]
@@ -180,7 +180,7 @@ pub struct FetchArgs {
     /// Also write all files to a folder, for a machine without a network
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub to: Option<Utf8PathBuf>,
-    /// Print a report as JSON
+    /// Print events, one JSON object a line; the last has the outcome
     #[arg(long)]
     pub json: bool,
 }

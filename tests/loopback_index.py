@@ -7,8 +7,9 @@ for each request of a file: name, first byte, bytes sent.
 
 DIR/behaviour.json: {"ranges": false, "rate": bytes per second, "faults": {NAME: [FAULT...]}}. Each
 request of a file takes the next fault: "ok"; "stall:N" and "cut:N" send N bytes, then nothing, or
-the end of the connection at once; "wrong" sends other bytes; "status:N" an error; "only:FAULT" is
-never used up. "hashes": true lists wheels with theirs.
+the end of the connection at once; "wrong" sends other bytes; "status:N" an error; "wait:NAME" waits
+until another file was requested; "only:FAULT" is never used up. "hashes": true lists wheels with
+theirs. "silent": true answers no request.
 """
 
 import hashlib
@@ -40,6 +41,9 @@ def next_fault(name):
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
+        if behaviour().get("silent"):
+            self.connection.settimeout(60)
+            return self.rfile.read(1)
         kind, _, rest = self.path.lstrip("/").partition("/")
         if kind == "simple":
             prefix = rest.strip("/").replace("-", "_") + "-"
@@ -74,6 +78,8 @@ class Handler(BaseHTTPRequestHandler):
         fault, _, number = next_fault(name).partition(":")
         if fault == "status":
             return self.send_error(int(number))
+        while fault == "wait" and number not in COUNTS:
+            time.sleep(0.05)
         first, end = 0, len(content)
         span = self.headers.get("Range")
         if span and behaviour().get("ranges", True):

@@ -210,6 +210,13 @@ fn what_cannot_be_pinned_leaves_the_file_alone() {
     assert_eq!(output.status.code(), Some(2), "{}", words(&output));
 }
 
+/// The last event of a fetch.
+fn finished(output: &Output) -> Value {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let last = text.lines().last().expect("an event");
+    serde_json::from_str(last).expect("JSON")
+}
+
 /// A file like any other of a check.
 #[test]
 fn fetch_brings_and_carries_the_packages() {
@@ -224,8 +231,7 @@ fn fetch_brings_and_carries_the_packages() {
             &[&["--variant", VARIANT, "--json"], arguments].concat(),
         );
         assert_eq!(output.status.code(), Some(0), "{}", words(&output));
-        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        report["fetched"].clone()
+        finished(&output)["fetched"].clone()
     };
     // Building needs none of them.
     assert_eq!(fetch(&[]), json!([]));
@@ -249,8 +255,7 @@ fn checks_for_gpus_take_triton_and_nothing_else_of_its_family() {
     let fetched = |variant: &str| {
         let output = index.run("fetch", &["--check", "--json", "--variant", variant]);
         assert_eq!(output.status.code(), Some(0), "{}", words(&output));
-        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        report["fetched"].clone()
+        finished(&output)["fetched"].clone()
     };
     assert_eq!(fetched(VARIANT), json!([]));
     let triton = json!(["triton-3.0-py3-none-any.whl"]);

@@ -9,8 +9,8 @@ use crate::file::help_for_io;
 use crate::kernel::LoadError;
 use crate::matrix::UnknownVariant;
 use crate::nix::NixError;
-use crate::pins::PinError;
 use crate::pins::packages::PackagesError;
+use crate::pins::{MissingFiles, PinError};
 use crate::scan::ScanError;
 
 /// The reason why variants could not be prepared, fetched or built.
@@ -36,12 +36,12 @@ pub enum EngineError {
     #[diagnostic(transparent)]
     Packages(#[from] PackagesError),
 
-    #[error("failed to fetch {} of the toolchains' files", .0.len())]
+    #[error("failed to fetch {} of the toolchains' files", count_missing(.0))]
     #[diagnostic(
         code(pins::failed),
         help("the reasons are printed above; what was fetched is kept")
     )]
-    Pins(Vec<PinError>),
+    Pins(Vec<MissingFiles>),
 
     #[error(transparent)]
     #[diagnostic(transparent)]
@@ -164,7 +164,13 @@ pub fn failed_to(action: impl Into<String>) -> impl FnOnce(std::io::Error) -> En
     move |source| EngineError::Io { action, source }
 }
 
+/// The number of files that are missing for some reasons. A reason without files counts as one.
+fn count_missing(missing: &[MissingFiles]) -> usize {
+    missing.iter().map(|reason| reason.names.len().max(1)).sum()
+}
+
 /// An error that concerns one pin.
 pub fn pin_failed(error: impl Into<PinError>) -> EngineError {
+    let error: PinError = error.into();
     EngineError::Pins(vec![error.into()])
 }

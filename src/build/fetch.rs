@@ -1,8 +1,10 @@
 //! The pins that variants need, and fetching them into the store.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use miette::Diagnostic;
 
 use super::error::{EngineError, failed_to, pin_failed};
 use super::prepare::system;
@@ -12,13 +14,15 @@ use crate::library;
 use crate::matrix::Variant;
 use crate::nix::{Nix, name_of};
 use crate::pins::fetch::{
-    FetchOptions, PlacedPin, check_offline, disk_size, download_size, fetch, missing, place,
+    DownloadSize, FetchOptions, PlacedPin, check_offline, disk_size, download_size, fetch, missing,
+    place,
 };
 use crate::pins::packages::PythonPackages;
+use crate::pins::progress::FetchEvent;
 use crate::pins::space::{self, megabytes};
-use crate::pins::{Archive, cache, crates, runtime};
+use crate::pins::{Archive, MissingFiles, PinError, cache, crates, runtime};
 use crate::steps::Steps;
-use crate::terminal::count;
+use crate::terminal::{count, print_event, status};
 
 /// The use of variants, which decides which pins they need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,18 +143,31 @@ pub fn absent_pins(
 /// The sizes of a download and of its files in the store, in words. Vendors do not give the size of
 /// every file.
 pub fn sizes_in_words(wanted: &[PlacedPin], options: &FetchOptions) -> String {
-    let sized = |placed: &&PlacedPin| placed.pin.download_size().is_some();
-    let unknown = wanted.len() - wanted.iter().filter(sized).count();
-    let known = format!(
-        "{} to download, {} in the store",
-        megabytes(download_size(wanted, options)),
-        megabytes(wanted.iter().map(|placed| placed.pin.store_size()).sum())
-    );
-    match unknown {
-        0 => known,
-        all if all == wanted.len() => "of unknown size".to_owned(),
-        files => format!("{known}, and {} of unknown size", count(files, "file")),
+    let DownloadSize {
+        bytes,
+        unknown,
+        has_lists,
+    } = download_size(wanted, options);
+    let mut parts = Vec::new();
+    if bytes > 0 || unknown == 0 {
+        parts.push(megabytes(bytes));
     }
+    if unknown > 0 {
+        parts.push(format!("{} of unknown size", count(unknown, "file")));
+    }
+    if has_lists {
+        parts.push("apt's package lists".to_owned());
+    }
+    let store = megabytes(wanted.iter().map(|placed| placed.pin.store_size()).sum());
+    let is_sized = |placed: &PlacedPin| placed.pin.download_size().is_some();
+    let at_least = match wanted.iter().all(is_sized) {
+        true => "",
+        false => "at least ",
+    };
+    format!(
+        "{} to download, {at_least}{store} in the store",
+        parts.join(" and ")
+    )
 }
 
 /// Fetches pins, after printing their sizes and checking that there is space. Returns the number of
@@ -160,20 +177,48 @@ pub fn bring_pins(
     wanted: &[PlacedPin],
     options: &FetchOptions,
 ) -> Result<u64, EngineError> {
+    let result = try_to_bring(nix, wanted, options);
+    if let Err(EngineError::Pins(reasons)) = &result {
+        for MissingFiles { error, names } in reasons {
+            let text = |words: Option<Box<dyn Display + '_>>| words.map(|words| words.to_string());
+            print_event(&FetchEvent::FetchFailed {
+                code: text(error.code()).unwrap_or_default(),
+                message: error.to_string(),
+                help: text(error.help()).unwrap_or_default(),
+                files: names,
+            });
+        }
+    }
+    result
+}
+
+fn try_to_bring(
+    nix: &Nix,
+    wanted: &[PlacedPin],
+    options: &FetchOptions,
+) -> Result<u64, EngineError> {
     check_offline(wanted, options).map_err(pin_failed)?;
-    anstream::eprintln!(
+    status(format_args!(
         "fetching {}: {}",
         count(wanted.len(), "file"),
         sizes_in_words(wanted, options)
-    );
+    ));
     let sizes = disk_size(nix, wanted, options);
     let sizes: Vec<(&Utf8Path, u64)> = sizes
         .iter()
         .map(|(folder, bytes)| (folder.as_path(), *bytes))
         .collect();
-    space::check(&sizes)
-        .and_then(|()| fetch(nix, wanted, options))
-        .map_err(EngineError::Pins)
+    check_space(&sizes)?;
+    fetch(nix, wanted, options).map_err(EngineError::Pins)
+}
+
+/// Checks that every file system has room for its new files.
+///
+/// # Errors
+/// `EngineError::Pins`
+pub fn check_space(needs: &[(&Utf8Path, u64)]) -> Result<(), EngineError> {
+    let lacking = |errors: Vec<PinError>| errors.into_iter().map(MissingFiles::from).collect();
+    space::check(needs).map_err(|errors| EngineError::Pins(lacking(errors)))
 }
 
 /// Fetches the pins that derivations to be built need. `pins` returns all pins of their variants.
@@ -201,4 +246,47 @@ pub fn fetch_needed(
     }
     bring_pins(nix, &absent, options)?;
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pins::{ArchiveKind, Pin};
+
+    fn placed(size: Option<u64>) -> PlacedPin {
+        let file = "a-1.0.tar".to_owned();
+        PlacedPin {
+            path: format!("/nix/store/{}-{file}", "0".repeat(32)),
+            pin: Pin::Archive(Archive {
+                kind: ArchiveKind::File,
+                name: "a".to_owned(),
+                version: "1.0".to_owned(),
+                file,
+                sha256: "0".repeat(64),
+                size,
+                urls: Vec::new(),
+            }),
+        }
+    }
+
+    /// "57 files to fetch: 0 MB" is no size.
+    #[test]
+    fn unknown_sizes_are_said_to_be_so() {
+        let words = |sizes: &[Option<u64>]| {
+            let wanted: Vec<PlacedPin> = sizes.iter().copied().map(placed).collect();
+            sizes_in_words(&wanted, &FetchOptions::default())
+        };
+        assert_eq!(
+            words(&[Some(3_000_000)]),
+            "3.0 MB to download, 3.0 MB in the store"
+        );
+        assert_eq!(
+            words(&[Some(3_000_000), None]),
+            "3.0 MB and 1 file of unknown size to download, at least 3.0 MB in the store"
+        );
+        assert_eq!(
+            words(&[None, None]),
+            "2 files of unknown size to download, at least 0 MB in the store"
+        );
+    }
 }

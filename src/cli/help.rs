@@ -60,8 +60,9 @@ Examples:
   kernel-builder fetch relu --from usb --offline
 
 Files come from --from, the download cache (KERNEL_BUILDER_CACHE), the machine's own pip and apt, and the \
-URLs of vendors, in this order. A download that brings nothing for KERNEL_BUILDER_STALL_SECONDS (30) is \
-tried again from where it was; a killed fetch goes on where it ended.";
+URLs of vendors, in this order. A download that brings nothing for KERNEL_BUILDER_STALL_SECONDS (15) is \
+tried again from where it was; a source that is silent for twice that time is given up. A killed fetch goes on \
+where it ended.";
 
 pub const FORMAT: &str = "\
 Examples:

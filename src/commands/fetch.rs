@@ -1,18 +1,29 @@
-//! `fetch`: brings the archives that the toolchains of variants are made of into the store.
+//! `fetch`: brings the archives that the toolchains of variants are made of into the store. With
+//! `--json`, it prints events.
 
 use camino::Utf8Path;
 use serde::Serialize;
 
-use super::{CommandError, count, print, print_json};
-use crate::build::fetch::{Purpose, bring_pins, fetch_tool, kernel_packages, pins_of_variants};
-use crate::build::{self, EngineError, pin_failed};
+use super::{CommandError, count, print, print_json_line};
+use crate::build::fetch::{
+    Purpose, bring_pins, check_space, fetch_tool, kernel_packages, pins_of_variants,
+};
+use crate::build::{self, pin_failed};
 use crate::cli::FetchArgs;
 use crate::nix::Nix;
 use crate::pins::carry::{self, CarriedFolder};
 use crate::pins::fetch::{FetchOptions, missing, tidy};
-use crate::pins::space::{self, megabytes};
+use crate::pins::space::megabytes;
+use crate::terminal::start_events;
 
-/// The output of `--json`. Sizes are bytes.
+/// The last event of a fetch that succeeded.
+#[derive(Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum LastEvent<'a> {
+    Finished(FetchReport<'a>),
+}
+
+/// The outcome of a fetch. Sizes are bytes.
 #[derive(Serialize)]
 struct FetchReport<'a> {
     /// The number of files that were in the store already.
@@ -36,6 +47,9 @@ pub fn run(arguments: &FetchArgs) -> Result<(), CommandError> {
     if arguments.tool {
         return fetch_for_tool(arguments);
     }
+    if arguments.json {
+        start_events();
+    }
     let purpose = match (arguments.check, arguments.shell) {
         (_, true) => Purpose::Shell,
         (true, false) => Purpose::Check,
@@ -51,46 +65,38 @@ pub fn run(arguments: &FetchArgs) -> Result<(), CommandError> {
     let packages = kernel_packages(&prepared.kernel.root)?;
     let pins = pins_of_variants(&nix, &variants, purpose, &packages)?;
     let wanted = missing(&nix, &pins).map_err(pin_failed)?;
-    let downloaded = if wanted.is_empty() {
-        0
-    } else {
-        bring_pins(&nix, &wanted, &options)?
+    let names = wanted.iter().map(|placed| placed.pin.store_name());
+    let mut report = FetchReport {
+        present: pins.len() - wanted.len(),
+        fetched: names.collect(),
+        downloaded: 0,
+        written: None,
     };
+    if !wanted.is_empty() {
+        report.downloaded = bring_pins(&nix, &wanted, &options)?;
+    }
     tidy(&pins).map_err(pin_failed)?;
     if purpose == Purpose::Shell {
         // The shell of a flake contains this program.
         fetch_tool(&nix, &options)?;
     }
-    let written = match arguments.to.as_deref() {
-        Some(folder) => {
-            space::check(&[(folder, carry::size(folder, &pins))]).map_err(EngineError::Pins)?;
-            Some(CarriedFiles {
-                folder,
-                files: pins.len(),
-                new: carry::write(&nix, &pins, folder).map_err(pin_failed)?,
-            })
-        }
-        None => None,
-    };
-
-    let report = FetchReport {
-        present: pins.len() - wanted.len(),
-        fetched: wanted
-            .iter()
-            .map(|placed| placed.pin.store_name())
-            .collect(),
-        downloaded,
-        written,
-    };
+    if let Some(folder) = arguments.to.as_deref() {
+        check_space(&[(folder, carry::size(folder, &pins))])?;
+        report.written = Some(CarriedFiles {
+            folder,
+            files: pins.len(),
+            new: carry::write(&nix, &pins, folder).map_err(pin_failed)?,
+        });
+    }
     if arguments.json {
-        return print_json(&report);
+        return print_json_line(&LastEvent::Finished(report));
     }
     let mut text = match report.fetched.len() {
         0 => "every file of the toolchains is in the store\n".to_owned(),
         files => format!(
             "{} in the store, {} downloaded\n",
             count(files, "new file"),
-            megabytes(downloaded)
+            megabytes(report.downloaded)
         ),
     };
     if let Some(CarriedFiles { folder, files, new }) = report.written {

@@ -41,7 +41,7 @@ use crate::file::help_for_io;
 use crate::kernel::LoadError;
 use crate::manifest::update::UpdateError;
 use crate::nix::NixError;
-use crate::pins::PinError;
+use crate::pins::MissingFiles;
 use crate::pins::packages::PackagesError;
 use crate::pins::refresh::RefreshError;
 use crate::terminal::{
@@ -212,7 +212,7 @@ impl CommandError {
             // The command in the shell printed its own error.
             Self::Shell { .. } => {}
             Self::Engine(EngineError::Pins(errors)) => {
-                report_pins(errors);
+                report_missing(errors);
                 print_diagnostic(self);
             }
             error => print_diagnostic(error),
@@ -220,19 +220,30 @@ impl CommandError {
     }
 }
 
-/// Prints errors of pins. Of the errors that many files share, only the first is printed.
-fn report_pins(errors: &[PinError]) {
-    let is_unasked = |error: &&PinError| matches!(error, PinError::Unasked { .. });
-    let (unasked, others): (Vec<_>, Vec<_>) = errors.iter().partition(is_unasked);
-    for error in others {
+/// The most reasons for missing files that are printed.
+const MAX_REASONS: usize = 6;
+
+/// Prints the reasons why files are missing, each once.
+fn report_missing(missing: &[MissingFiles]) {
+    const SHOWN: usize = 3;
+    for MissingFiles { error, names } in missing.iter().take(MAX_REASONS) {
         print_diagnostic(error);
-    }
-    if let Some(first) = unasked.first() {
-        print_diagnostic(*first);
-        if unasked.len() > 1 {
-            let number = count(unasked.len() - 1, "other file");
-            error_text(format_args!("and so for {number}\n"));
+        if names.len() > 1 {
+            let shown = names[..names.len().min(SHOWN)].join(", ");
+            let more = match names.len().saturating_sub(SHOWN) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            error_text(format_args!("  missing for this reason: {shown}{more}\n"));
         }
+    }
+    let hidden = missing.iter().skip(MAX_REASONS);
+    let hidden: usize = hidden.map(|reason| reason.names.len().max(1)).sum();
+    if hidden > 0 {
+        let files = count(hidden, "other file");
+        error_text(format_args!(
+            "and {files}, for other reasons: `fetch --json` lists them\n"
+        ));
     }
 }
 
@@ -282,6 +293,15 @@ fn print(text: &str) -> Result<(), CommandError> {
 /// Writes a result to standard output as JSON.
 fn print_json(value: &impl Serialize) -> Result<(), CommandError> {
     let text = serde_json::to_string_pretty(value).map_err(|error| CommandError::Io {
+        action: "write JSON".to_owned(),
+        source: error.into(),
+    })?;
+    print(&(text + "\n"))
+}
+
+/// Writes an event to standard output as one line of JSON.
+fn print_json_line(event: &impl Serialize) -> Result<(), CommandError> {
+    let text = serde_json::to_string(event).map_err(|error| CommandError::Io {
         action: "write JSON".to_owned(),
         source: error.into(),
     })?;

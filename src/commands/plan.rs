@@ -43,8 +43,9 @@ struct VariantReport<'a> {
 struct FilesToFetch {
     /// Store names of the files.
     files: Vec<String>,
-    /// Bytes to download.
+    /// Bytes to download, without files of unknown size.
     download: u64,
+    unknown_sizes: usize,
     store: u64,
     #[serde(skip)]
     words: String,
@@ -118,6 +119,7 @@ fn plan_report<'a>(
     };
     let to_build: Vec<_> = steps.to_build().collect();
     let build = to_build.len();
+    let download = download_size(absent, &FetchOptions::default());
     PlanReport {
         variants: variants.iter().map(variant_report).collect(),
         steps: steps.all.iter().map(StepJson::new).collect(),
@@ -126,7 +128,8 @@ fn plan_report<'a>(
                 .iter()
                 .map(|placed| placed.pin.store_name())
                 .collect(),
-            download: download_size(absent, &FetchOptions::default()),
+            download: download.bytes,
+            unknown_sizes: download.unknown,
             store: absent.iter().map(|placed| placed.pin.store_size()).sum(),
             words: sizes_in_words(absent, &FetchOptions::default()),
         },

@@ -104,13 +104,16 @@ pub enum PinError {
         help: String,
     },
 
-    /// The servers were not asked, since they did not answer requests for other files.
-    #[error("failed to fetch {file}: {} did not answer for other files", .servers.join(" and "))]
+    /// No source of the file answers. `why` names the sources, and is the same for all their files.
+    #[error("failed to fetch {name}: {why}")]
     #[diagnostic(
         code(pins::download),
-        help("check the network; then run the command again: what was fetched is kept")
+        help(
+            "check the network; then run the command again: what was fetched is kept. KERNEL_BUILDER_STALL_SECONDS=60 \
+             waits longer for slow servers"
+        )
     )]
-    Unasked { file: String, servers: Vec<String> },
+    Silent { name: String, why: String },
 
     #[error(
         "the index serves another {file} than the pinned one\n  pinned  sha256 {pinned}\n  served  sha256 {served}"
@@ -180,6 +183,55 @@ pub enum PinError {
     Nix(#[from] crate::nix::NixError),
 }
 
+/// One reason why files are missing.
+#[derive(Debug)]
+pub struct MissingFiles {
+    pub error: PinError,
+    /// The store names of the files; empty for an error that concerns none in particular.
+    pub names: Vec<String>,
+}
+
+impl From<PinError> for MissingFiles {
+    fn from(error: PinError) -> Self {
+        Self {
+            error,
+            names: Vec::new(),
+        }
+    }
+}
+
+impl MissingFiles {
+    /// Puts together files that are missing for the same reason, the most files first.
+    pub fn group(errors: Vec<(String, PinError)>) -> Vec<Self> {
+        let mut groups: Vec<(String, Self)> = Vec::new();
+        for (name, error) in errors {
+            let why = error.why();
+            match groups.iter_mut().find(|(reason, _)| *reason == why) {
+                Some((_, group)) => group.names.push(name),
+                None => groups.push((
+                    why,
+                    Self {
+                        error,
+                        names: vec![name],
+                    },
+                )),
+            }
+        }
+        let mut groups: Vec<Self> = groups.into_iter().map(|(_, group)| group).collect();
+        groups.sort_by_key(|group| std::cmp::Reverse(group.names.len()));
+        for group in &mut groups {
+            let count = group.names.len();
+            if let PinError::Download { name, .. } | PinError::Silent { name, .. } =
+                &mut group.error
+                && count > 1
+            {
+                *name = format!("{count} files");
+            }
+        }
+        groups
+    }
+}
+
 impl PinError {
     /// The error of a program that fetches, with the last lines that it printed.
     pub fn download(name: &str, output: &Output, help: impl FnOnce(&str) -> &'static str) -> Self {
@@ -200,11 +252,35 @@ impl PinError {
     /// The reason alone, for a list of tried sources.
     pub fn why(&self) -> String {
         match self {
-            PinError::Download { why, .. } => why.clone(),
-            PinError::Unasked { servers, .. } => {
-                format!("{} did not answer for other files", servers.join(" and "))
-            }
+            PinError::Download { why, .. } | PinError::Silent { why, .. } => why.clone(),
             error => error.to_string(),
+        }
+    }
+
+    /// The same error for another file.
+    pub fn for_file(&self, file: &str) -> Self {
+        match self {
+            &PinError::Program {
+                program,
+                what,
+                help,
+            } => PinError::Program {
+                program,
+                what,
+                help,
+            },
+            PinError::Silent { why, .. } => PinError::Silent {
+                name: file.to_owned(),
+                why: why.clone(),
+            },
+            error => PinError::Download {
+                name: file.to_owned(),
+                why: error.why(),
+                help: error
+                    .help()
+                    .map(|help| help.to_string())
+                    .unwrap_or_default(),
+            },
         }
     }
 
@@ -219,5 +295,48 @@ impl PinError {
             path,
             source,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_are_missing_for_one_reason_are_one_error() {
+        let download = |name: &str, why: &str| {
+            let error = PinError::Download {
+                name: name.to_owned(),
+                why: why.to_owned(),
+                help: String::new(),
+            };
+            (name.to_owned(), error)
+        };
+        let apt = PinError::Program {
+            program: "apt-get",
+            what: "compilers",
+            help: "",
+        };
+        let errors = vec![
+            download("a", "a:1: no connection"),
+            ("b".to_owned(), apt.for_file("b")),
+            download("c", "b:1: no connection"),
+            ("d".to_owned(), apt.for_file("d")),
+            ("e".to_owned(), apt),
+            download("f", "b:1: no connection"),
+        ];
+        let groups = MissingFiles::group(errors);
+        let told: Vec<String> = groups
+            .iter()
+            .map(|group| format!("{}: {}", group.names.join(" "), group.error))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "b d e: failed to find apt-get, which fetches compilers",
+                "c f: failed to fetch 2 files: b:1: no connection",
+                "a: failed to fetch a: a:1: no connection",
+            ]
+        );
     }
 }

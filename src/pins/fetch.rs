@@ -1,23 +1,24 @@
 //! Brings missing pins into the store: several at a time, each into the download cache first, so
 //! that a killed run loses at most the files in flight.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, VecDeque};
-use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::carry::CarriedFolder;
-use super::http::RECEIVED;
+use super::http::received;
 use super::locks::{self, FileLock};
+use super::progress::{FetchEvent, FetchProgress};
+use super::ranges;
 use super::run::FetchRun;
-use super::sources::ArchiveSources;
+use super::silence::SourceNotice;
 use super::space::megabytes;
-use super::{Archive, ArchiveKind, Pin, PinError, Tree, cache, family_pins, tree};
+use super::worker::{FetchWorker, tasks};
+use super::{Archive, ArchiveKind, MissingFiles, Pin, PinError, apt, cache, family_pins};
 use crate::nix::Nix;
+use crate::terminal::{new_bars, print_event};
 
 /// Downloads at a time. NB: more does not help one index and is unfriendly to it.
 const WORKERS: usize = 4;
@@ -36,6 +37,17 @@ pub struct FetchOptions {
     pub offline: bool,
     /// A folder whose files are taken instead of downloads.
     pub from: Option<CarriedFolder>,
+}
+
+/// The download of a fetch, as far as it is known before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DownloadSize {
+    /// The bytes of all files of known size.
+    pub bytes: u64,
+    /// The number of files whose size is not known.
+    pub unknown: usize,
+    /// Whether apt's package lists come besides, whose size is not known.
+    pub has_lists: bool,
 }
 
 /// The pins of some families of a system, and archives that no family has, with their paths.
@@ -90,14 +102,31 @@ pub fn missing(nix: &Nix, pins: &[PlacedPin]) -> Result<Vec<PlacedPin>, PinError
     Ok(missing.cloned().collect())
 }
 
-/// The bytes that fetching some pins downloads, without the bytes that an earlier run left in the
-/// cache.
-pub fn download_size(missing: &[PlacedPin], options: &FetchOptions) -> u64 {
-    missing
-        .iter()
-        .filter(|missing| !options.has(&missing.pin))
-        .map(|missing| to_download(&missing.pin))
-        .sum()
+/// The download of some pins, without the bytes that an earlier run left in the cache.
+pub fn download_size(missing: &[PlacedPin], options: &FetchOptions) -> DownloadSize {
+    let sizes = sizes(missing, options);
+    let is_apts = |missing: &&PlacedPin| {
+        let archives = missing.pin.archives();
+        let mut debs = archives
+            .iter()
+            .filter(|archive| archive.kind == ArchiveKind::Deb);
+        debs.any(|deb| !cache::path(deb).exists() && !apt::has_lists_for(deb))
+    };
+    let mut asked = missing.iter().filter(|missing| !options.has(&missing.pin));
+    DownloadSize {
+        bytes: sizes.iter().flatten().sum(),
+        unknown: sizes.iter().filter(|size| size.is_none()).count(),
+        has_lists: asked.any(|missing| is_apts(&missing)),
+    }
+}
+
+/// The bytes to download of each pin; `None` for an unknown size.
+fn sizes(missing: &[PlacedPin], options: &FetchOptions) -> Vec<Option<u64>> {
+    let size = |missing: &PlacedPin| match options.has(&missing.pin) {
+        true => Some(0),
+        false => to_download(&missing.pin),
+    };
+    missing.iter().map(size).collect()
 }
 
 impl FetchOptions {
@@ -116,7 +145,7 @@ pub fn disk_size(
         .iter()
         .filter(|missing| matches!(missing.pin, Pin::Tree(_)));
     let unpacked: u64 = trees.map(|missing| missing.pin.store_size()).sum();
-    let cache = download_size(missing, options) + unpacked;
+    let cache = download_size(missing, options).bytes + unpacked;
     let store = missing.iter().map(|missing| missing.pin.store_size()).sum();
     let mut sizes = vec![(cache::dir(), cache)];
     sizes.extend(nix.store_folder().map(|folder| (folder, store)));
@@ -133,7 +162,8 @@ pub fn check_offline(missing: &[PlacedPin], options: &FetchOptions) -> Result<()
         .iter()
         .filter(|missing| !options.has(&missing.pin) && !missing.pin.archives().iter().all(cached))
         .map(|missing| {
-            let size = megabytes(missing.pin.download_size().unwrap_or_default());
+            let size = missing.pin.download_size();
+            let size = size.map_or("unknown size".to_owned(), megabytes);
             format!("\n  {} ({size})", missing.pin.store_name())
         })
         .collect();
@@ -145,17 +175,31 @@ pub fn check_offline(missing: &[PlacedPin], options: &FetchOptions) -> Result<()
     Ok(())
 }
 
-fn to_download(pin: &Pin) -> u64 {
+/// The bytes to download of a pin; `None` for an unknown size.
+fn to_download(pin: &Pin) -> Option<u64> {
     let cached = |archive: &Archive| cache::path(archive).exists();
     match pin {
-        Pin::Archive(archive) if cached(archive) => 0,
+        Pin::Archive(archive) if cached(archive) => Some(0),
         Pin::Archive(archive) => {
             let partial = std::fs::metadata(cache::partial_path(archive));
-            let size = archive.size.unwrap_or_default();
-            size.saturating_sub(partial.map_or(0, |metadata| metadata.len()))
+            let partial = partial.map_or(0, |metadata| metadata.len());
+            archive.size.map(|size| size.saturating_sub(partial))
         }
-        Pin::Tree(tree) if tree.sources.iter().all(|source| cached(&source.archive)) => 0,
-        Pin::Tree(_) => pin.download_size().unwrap_or_default(),
+        Pin::Tree(tree) => {
+            let mut missing = tree.sources.iter().map(|source| &source.archive);
+            let mut missing = missing
+                .by_ref()
+                .filter(|archive| !cached(archive))
+                .peekable();
+            if missing.peek().is_none() {
+                return Some(0);
+            }
+            // The list of its members comes besides the members of a wheel.
+            let lists = missing.filter(|archive| archive.kind == ArchiveKind::Wheel);
+            let lists = lists.filter_map(|archive| archive.size);
+            let lists: u64 = lists.map(|size| size.min(ranges::BLOCK)).sum();
+            pin.download_size().map(|size| size + lists)
+        }
     }
 }
 
@@ -163,185 +207,75 @@ fn to_download(pin: &Pin) -> u64 {
 /// tried, whatever happens to the others.
 ///
 /// # Errors
-/// An error for each pin that could not be fetched.
+/// The reasons why pins could not be fetched, each once.
 pub fn fetch(
     nix: &Nix,
     missing: &[PlacedPin],
     options: &FetchOptions,
-) -> Result<u64, Vec<PinError>> {
+) -> Result<u64, Vec<MissingFiles>> {
     if missing.is_empty() {
         return Ok(0);
     }
-    let bar = ProgressBar::with_draw_target(
-        Some(download_size(missing, options)),
-        ProgressDrawTarget::stderr(),
-    );
-    if let Ok(style) =
-        ProgressStyle::with_template("{bar:24} {bytes}/{total_bytes} {bytes_per_sec}, {eta} left")
-    {
-        bar.set_style(style);
-    }
+    let sizes = sizes(missing, options);
+    let progress = Arc::new(FetchProgress::new(&sizes, new_bars()));
+    let announced = download_size(missing, options);
+    print_event(&FetchEvent::FetchStarted {
+        files: missing.len(),
+        download: announced.bytes,
+        unknown_sizes: announced.unknown,
+        store: missing.iter().map(|placed| placed.pin.store_size()).sum(),
+    });
     let archives: Vec<&Archive> = missing
         .iter()
         .flat_map(|item| item.pin.archives())
         .collect();
-    let run = FetchRun::open(&bar, &archives).map_err(|error| vec![error])?;
+    let run =
+        FetchRun::open(Arc::clone(&progress), &archives).map_err(|error| vec![error.into()])?;
 
     let tasks = Mutex::new(tasks(missing, options));
     let errors = Mutex::new(Vec::new());
     let running = Mutex::new(WORKERS);
-    let before = RECEIVED.load(Ordering::Relaxed);
+    let paths = missing.iter().map(|placed| placed.path.as_str());
+    let by_path: BTreeMap<&str, Option<u64>> = paths.zip(sizes.iter().copied()).collect();
+    let before = received();
     std::thread::scope(|scope| {
         for worker in 0..WORKERS {
-            let (tasks, errors, running, run) = (&tasks, &errors, &running, &run);
+            let (tasks, errors, running) = (&tasks, &errors, &running);
+            let worker = FetchWorker {
+                nix,
+                sources: &run.sources,
+                sizes: &by_path,
+                dir: run.staging.join(worker.to_string()),
+            };
             scope.spawn(move || {
-                while let Some(task) = lock(tasks).pop_front() {
-                    let dir = run.staging.join(worker.to_string());
-                    lock(errors).extend(perform(nix, &task, &run.sources, &dir));
+                // NB: the queue is locked while a task is taken, not while it is done.
+                let next = || lock(tasks).pop_front();
+                while let Some(task) = next() {
+                    let failed = worker.perform(&task);
+                    lock(errors).extend(failed);
                 }
                 *lock(running) -= 1;
             });
         }
         while *lock(&running) > 0 {
-            let received = RECEIVED.load(Ordering::Relaxed) - before;
-            bar.set_position(received + run.sources.incoming_bytes());
+            let watch = &run.sources.watch;
+            for SourceNotice { source, why } in watch.notices() {
+                progress.print(&format!("no answer from {source} ({why}): trying again"));
+                let (source, why) = (&source, &why);
+                print_event(&FetchEvent::Unanswered { source, why });
+            }
+            let received = received() - before + run.sources.incoming_bytes();
+            progress.update(received, &watch.asked());
             std::thread::sleep(Duration::from_millis(100));
         }
     });
-    bar.finish_and_clear();
+    progress.finish();
     let errors = errors.into_inner().unwrap_or_else(PoisonError::into_inner);
     if errors.is_empty() {
-        Ok(RECEIVED.load(Ordering::Relaxed) - before)
+        Ok(received() - before)
     } else {
-        Err(errors)
+        Err(MissingFiles::group(errors))
     }
-}
-
-/// The work of one worker at a time.
-enum FetchTask<'a> {
-    Carried(&'a CarriedFolder, &'a PlacedPin),
-    Debs(Vec<(&'a Archive, &'a PlacedPin)>),
-    Archive(&'a Archive, &'a PlacedPin),
-    Tree(&'a Tree, &'a PlacedPin),
-}
-
-/// The tasks of a fetch, the longest downloads first.
-fn tasks<'a>(missing: &'a [PlacedPin], options: &'a FetchOptions) -> VecDeque<FetchTask<'a>> {
-    let mut debs = Vec::new();
-    let mut others = Vec::new();
-    for item in missing {
-        let size = item.pin.download_size().unwrap_or_default();
-        if let Some(folder) = options.from.as_ref().filter(|folder| folder.has(&item.pin)) {
-            others.push((size, FetchTask::Carried(folder, item)));
-            continue;
-        }
-        match &item.pin {
-            Pin::Archive(archive) if archive.kind == ArchiveKind::Deb => debs.push((archive, item)),
-            Pin::Archive(archive) => others.push((size, FetchTask::Archive(archive, item))),
-            Pin::Tree(tree) => others.push((size, FetchTask::Tree(tree, item))),
-        }
-    }
-    if !debs.is_empty() {
-        let sizes = debs.iter().filter_map(|(archive, _)| archive.size);
-        others.push((sizes.sum(), FetchTask::Debs(debs)));
-    }
-    others.sort_by_key(|(size, _)| Reverse(*size));
-    others.into_iter().map(|(_, task)| task).collect()
-}
-
-/// Does a task in a folder of its own; returns its errors.
-fn perform(
-    nix: &Nix,
-    task: &FetchTask<'_>,
-    sources: &ArchiveSources,
-    dir: &Utf8Path,
-) -> Vec<PinError> {
-    let archive = |archive: &Archive, missing: &PlacedPin| {
-        empty(dir)?;
-        sources.with_archive_lock(archive, || sources.archive(archive))?;
-        add_archive(nix, archive, missing, dir)
-    };
-    let results = match task {
-        FetchTask::Carried(folder, missing) => {
-            vec![empty(dir).and_then(|()| folder.add(nix, missing, dir))]
-        }
-        FetchTask::Debs(debs) => {
-            sources.debs(&debs.iter().map(|(deb, _)| *deb).collect::<Vec<_>>());
-            debs.iter()
-                .map(|(deb, missing)| archive(deb, missing))
-                .collect()
-        }
-        FetchTask::Archive(item, missing) => vec![archive(item, missing)],
-        FetchTask::Tree(item, missing) => vec![add_tree(nix, item, missing, sources, dir)],
-    };
-    results.into_iter().filter_map(Result::err).collect()
-}
-
-pub(super) fn empty(dir: &Utf8Path) -> Result<(), PinError> {
-    if dir.exists() {
-        std::fs::remove_dir_all(dir).map_err(PinError::io("empty", dir))?;
-    }
-    std::fs::create_dir_all(dir).map_err(PinError::io("create", dir))
-}
-
-/// Adds a tree to the store: from parts of its archives, else from whole ones.
-fn add_tree(
-    nix: &Nix,
-    tree: &Tree,
-    missing: &PlacedPin,
-    sources: &ArchiveSources,
-    dir: &Utf8Path,
-) -> Result<(), PinError> {
-    // NB: the hash alone must not name the lock: an archive may have the same hash
-    // ([`ArchiveKind::Tarball`]).
-    let lock = sources.lock(&format!("{}-tree", tree.sha256), &tree.name)?;
-    let path = std::slice::from_ref(&missing.path);
-    if lock.waited && nix.invalid_paths(path)?.is_empty() {
-        return Ok(());
-    }
-    let mut right = false;
-    for from in [tree::MemberAccess::Parts, tree::MemberAccess::Wholes] {
-        let built = dir.join(&tree.name);
-        empty(dir)?;
-        std::fs::create_dir(&built).map_err(PinError::io("create", &built))?;
-        tree::build(&tree.sources, from, sources, &built)?;
-        right = nix.add_fixed(&built, true)? == missing.path;
-        // The parts of archives are not needed any more, whether the tree is right or wrong.
-        for source in &tree.sources {
-            sources.with_archive_lock(&source.archive, || remove_parts(&source.archive))?;
-        }
-        if right {
-            break;
-        }
-    }
-    empty(dir)?;
-    if right {
-        return Ok(());
-    }
-    let unhashed = |source: &super::TreeSource| source.archive.kind == ArchiveKind::Tarball;
-    let (why, help) = match tree.sources.iter().any(unhashed) {
-        true => (
-            "its server has something else than was pinned",
-            "find out why before you use it",
-        ),
-        false => (
-            "its archives match their pins, its members do not",
-            "this is a defect of kernel-builder, please report it",
-        ),
-    };
-    Err(PinError::Download {
-        name: tree.name.clone(),
-        why: why.to_owned(),
-        help: help.to_owned(),
-    })
-}
-
-/// Removes the parts of an archive that were downloaded for a tree.
-pub(super) fn remove_parts(archive: &Archive) -> Result<(), PinError> {
-    remove_unfinished(|name| {
-        name.strip_prefix(&*archive.sha256)
-            .is_some_and(|rest| !rest.is_empty())
-    })
 }
 
 /// Removes the files of a run that was killed just after it had added these pins to the store.
@@ -369,7 +303,7 @@ fn has_unfinished(which: impl Fn(&str) -> bool) -> bool {
     entries.is_ok_and(|entries| entries.flatten().any(|entry| which(entry.file_name())))
 }
 
-fn remove_unfinished(which: impl Fn(&str) -> bool) -> Result<(), PinError> {
+pub(super) fn remove_unfinished(which: impl Fn(&str) -> bool) -> Result<(), PinError> {
     let dir = cache::unfinished_folder();
     let entries = match dir.read_dir_utf8() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -379,30 +313,6 @@ fn remove_unfinished(which: impl Fn(&str) -> bool) -> Result<(), PinError> {
         std::fs::remove_file(entry.path()).map_err(PinError::io("remove", entry.path()))?;
     }
     Ok(())
-}
-
-/// Adds a cached archive to the store under the name that the pin has there.
-fn add_archive(
-    nix: &Nix,
-    archive: &Archive,
-    missing: &PlacedPin,
-    dir: &Utf8Path,
-) -> Result<(), PinError> {
-    let cached = cache::path(archive);
-    let named = dir.join(missing.pin.store_name());
-    std::fs::hard_link(&cached, &named).map_err(PinError::io("link", &named))?;
-    let added = nix.add_fixed(&named, false)?;
-    if added == missing.path {
-        return Ok(());
-    }
-    // The cache checks a file when it takes it, so this file was changed there and must not stay.
-    std::fs::remove_file(&cached).map_err(PinError::io("remove", &cached))?;
-    let why = format!("the copy in the download cache was changed ({cached}); it is removed");
-    Err(PinError::Download {
-        name: archive.file.clone(),
-        why,
-        help: "run the command again".to_owned(),
-    })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

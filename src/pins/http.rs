@@ -1,20 +1,27 @@
 //! Downloads files by URL: with the proxies and certificates of the environment, in parts, and from
 //! where an earlier try ended. The caller checks the hash of the content.
 
+use std::cell::Cell;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use camino::Utf8Path;
 use thiserror::Error;
-use ureq::ResponseExt;
 use ureq::tls::{Certificate, PemItem, TlsConfig, parse_pem};
+use ureq::typestate::WithoutBody;
+use ureq::{RequestBuilder, ResponseExt, Timeout};
 
 use super::error::IndexError;
+use super::silence::{Question, SourceWatch, stall_time};
 
 /// The number of tries in a row without new bytes after which a source is given up.
 const TRIES: u32 = 4;
+
+/// The shortest time that a try waits for an answer.
+const SHORTEST_WAIT: Duration = Duration::from_millis(500);
 
 /// A try that brings this many bytes does not count as failed.
 const PROGRESS: u64 = 1 << 18;
@@ -22,8 +29,29 @@ const PROGRESS: u64 = 1 << 18;
 /// The size of the largest page of an index in bytes. Pages of large projects have a few million.
 const LARGEST_PAGE: u64 = 1 << 27;
 
+/// The bytes that this process received.
+static RECEIVED: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// The bytes that this thread received.
+    static RECEIVED_BY_THREAD: Cell<u64> = const { Cell::new(0) };
+}
+
 /// The bytes that this process received, for progress and reports.
-pub static RECEIVED: AtomicU64 = AtomicU64::new(0);
+pub fn received() -> u64 {
+    RECEIVED.load(Ordering::Relaxed)
+}
+
+/// The bytes that this thread received, for the file that it fetches.
+pub fn received_by_thread() -> u64 {
+    RECEIVED_BY_THREAD.get()
+}
+
+/// Counts bytes that this thread received.
+pub fn count_received(bytes: u64) {
+    RECEIVED.fetch_add(bytes, Ordering::Relaxed);
+    RECEIVED_BY_THREAD.set(received_by_thread() + bytes);
+}
 
 /// The reason why an URL gave no file, in words without the URL.
 #[derive(Clone, Debug, Error)]
@@ -40,6 +68,9 @@ pub enum HttpFailure {
     /// The server has another file than the wanted one.
     #[error("{0}")]
     Foreign(String),
+    /// The server is given up for all files. The words name it.
+    #[error("{0}")]
+    Silent(String),
 }
 
 /// The bytes of a file that are wanted.
@@ -80,6 +111,7 @@ impl FilePart {
 #[derive(Debug)]
 pub struct HttpClient {
     agent: ureq::Agent,
+    watch: Arc<SourceWatch>,
 }
 
 /// A page of an index.
@@ -92,12 +124,16 @@ pub struct IndexPage {
 
 impl HttpClient {
     /// A client with the certificates of a PEM file instead of the system's, and with a proxy
-    /// instead of the environment's.
+    /// instead of the environment's. `watch` knows which servers answer.
     ///
     /// # Errors
     /// `IndexError::Certificates` for a file that cannot be read, `IndexError::Proxy` for a proxy
     /// that is no URL.
-    pub fn new(certificates: Option<&Utf8Path>, proxy: Option<&str>) -> Result<Self, IndexError> {
+    pub fn new(
+        certificates: Option<&Utf8Path>,
+        proxy: Option<&str>,
+        watch: Arc<SourceWatch>,
+    ) -> Result<Self, IndexError> {
         let stall = stall_time();
         let proxy = match proxy {
             Some(proxy) => Some(ureq::Proxy::new(proxy).map_err(|error| IndexError::Proxy {
@@ -119,15 +155,12 @@ impl HttpClient {
             .http_status_as_error(false)
             .proxy(proxy)
             .tls_config(TlsConfig::builder().root_certs(roots.into()).build())
-            .timeout_resolve(Some(stall))
-            .timeout_connect(Some(stall))
-            .timeout_recv_response(Some(stall))
             .timeout_per_read(Some(stall))
             .timeout_per_write(Some(stall))
             .user_agent(concat!("kernel-builder/", env!("CARGO_PKG_VERSION")))
             .build()
             .new_agent();
-        Ok(Self { agent })
+        Ok(Self { agent, watch })
     }
 
     /// A page as text.
@@ -135,28 +168,29 @@ impl HttpClient {
     /// # Errors
     /// The failure of the last try.
     pub fn page(&self, url: &str, accept: &str) -> Result<IndexPage, HttpFailure> {
-        let once = || {
-            let mut answer = self
-                .agent
-                .get(url)
-                .header("Accept", accept)
-                .call()
-                .map_err(failure)?;
-            check_status(answer.status().as_u16())?;
-            let content_type = answer.headers().get("content-type");
-            let content_type = content_type.and_then(|value| value.to_str().ok());
-            Ok(IndexPage {
-                content_type: content_type.unwrap_or_default().to_owned(),
-                url: answer.get_uri().to_string(),
-                text: answer
-                    .body_mut()
-                    .with_config()
-                    .limit(LARGEST_PAGE)
-                    .read_to_string()
-                    .map_err(failure)?,
-            })
-        };
-        retry(once)
+        self.retry(
+            url,
+            || 0,
+            |question| {
+                let request = limit_times(self.agent.get(url), question);
+                let request = request.header("Accept", accept);
+                let mut answer = request.call().map_err(failure)?;
+                check_status(answer.status().as_u16())?;
+                question.answered();
+                let content_type = answer.headers().get("content-type");
+                let content_type = content_type.and_then(|value| value.to_str().ok());
+                Ok(IndexPage {
+                    content_type: content_type.unwrap_or_default().to_owned(),
+                    url: answer.get_uri().to_string(),
+                    text: answer
+                        .body_mut()
+                        .with_config()
+                        .limit(LARGEST_PAGE)
+                        .read_to_string()
+                        .map_err(failure)?,
+                })
+            },
+        )
     }
 
     /// The size of a file in bytes, without downloading it.
@@ -164,15 +198,20 @@ impl HttpClient {
     /// # Errors
     /// The failure of the last try, also if the server does not state the size.
     pub fn size(&self, url: &str) -> Result<u64, HttpFailure> {
-        retry(|| {
-            let answer = self.agent.head(url).call().map_err(failure)?;
-            check_status(answer.status().as_u16())?;
-            let length = answer.headers().get("content-length");
-            let length = length.and_then(|value| value.to_str().ok()?.parse().ok());
-            length.ok_or_else(|| {
-                HttpFailure::Lasting("it does not say how large the file is".to_owned())
-            })
-        })
+        self.retry(
+            url,
+            || 0,
+            |question| {
+                let request = limit_times(self.agent.head(url), question);
+                let answer = request.call().map_err(failure)?;
+                check_status(answer.status().as_u16())?;
+                let length = answer.headers().get("content-length");
+                let length = length.and_then(|value| value.to_str().ok()?.parse().ok());
+                length.ok_or_else(|| {
+                    HttpFailure::Lasting("it does not say how large the file is".to_owned())
+                })
+            },
+        )
     }
 
     /// Downloads a part of a file to `target`, from where an earlier try or run ended. Downloaded
@@ -187,25 +226,61 @@ impl HttpClient {
         part: FilePart,
         target: &Utf8Path,
     ) -> Result<(), HttpFailure> {
+        let have = || length(target);
+        self.retry(url, have, |question| {
+            self.attempt(url, part, target, question)
+        })
+    }
+
+    /// Tries a request several times, as long as another try may succeed and the server is not
+    /// given up. `have` returns the bytes that tries brought: a try that brings many is no failure.
+    fn retry<T>(
+        &self,
+        url: &str,
+        have: impl Fn() -> u64,
+        once: impl Fn(&Question<'_>) -> Result<T, HttpFailure>,
+    ) -> Result<T, HttpFailure> {
+        let question = self.watch.ask(server(url)).map_err(HttpFailure::Silent)?;
         let mut tries = 0;
         loop {
-            let before = length(target);
-            match self.attempt(url, part, target) {
-                Err(HttpFailure::Passing(why)) => {
-                    tries += 1;
-                    if length(target) >= before + PROGRESS {
-                        tries = 0;
-                    } else if tries >= TRIES {
-                        return Err(HttpFailure::Passing(format!("{why} ({TRIES} tries)")));
-                    }
-                    pause(tries);
+            let before = have();
+            let why = match once(&question) {
+                Err(HttpFailure::Passing(why)) => why,
+                result => {
+                    question.answered();
+                    return result;
                 }
-                result => return result,
+            };
+            tries += 1;
+            if have() >= before + PROGRESS {
+                tries = 0;
             }
+            let given_up = match tries {
+                TRIES => question.gave_up(&why),
+                _ => question.failed(&why),
+            };
+            if let Some(why) = given_up {
+                return Err(HttpFailure::Silent(why));
+            }
+            if tries == TRIES {
+                return Err(HttpFailure::Passing(format!("{why} ({TRIES} tries)")));
+            }
+            pause(tries);
         }
     }
 
-    fn attempt(&self, url: &str, part: FilePart, target: &Utf8Path) -> Result<(), HttpFailure> {
+    /// The reason why the server of an URL is given up, with its name; `None` if it is not.
+    pub fn given_up(&self, url: &str) -> Option<String> {
+        self.watch.given_up(server(url))
+    }
+
+    fn attempt(
+        &self,
+        url: &str,
+        part: FilePart,
+        target: &Utf8Path,
+        question: &Question<'_>,
+    ) -> Result<(), HttpFailure> {
         let disk = |error: std::io::Error| HttpFailure::Lasting(format!("{target}: {error}"));
         let mut file = OpenOptions::new()
             .create(true)
@@ -222,7 +297,7 @@ impl HttpClient {
         }
 
         let start = part.first() + have;
-        let mut request = self.agent.get(url);
+        let mut request = limit_times(self.agent.get(url), question);
         let ranged = start > 0 || matches!(part, FilePart::Span(..));
         if ranged {
             let last = match part {
@@ -283,6 +358,7 @@ impl HttpClient {
             &mut answer.body_mut().as_reader().take(size - have),
             &mut file,
             target,
+            question,
         )?;
         if size != u64::MAX && have < size {
             return Err(HttpFailure::Passing(format!(
@@ -293,28 +369,13 @@ impl HttpClient {
     }
 }
 
-/// Tries a request several times, as long as another try may succeed.
-fn retry<T>(once: impl Fn() -> Result<T, HttpFailure>) -> Result<T, HttpFailure> {
-    let mut tries = 0;
-    loop {
-        tries += 1;
-        match once() {
-            Err(HttpFailure::Passing(_)) if tries < TRIES => pause(tries),
-            result => return result,
-        }
-    }
-}
-
-/// Seconds without a byte after which a download is tried again: `KERNEL_BUILDER_STALL_SECONDS`,
-/// else 30.
-pub fn stall_time() -> Duration {
-    let seconds = std::env::var("KERNEL_BUILDER_STALL_SECONDS").ok();
-    let seconds = seconds.and_then(|text| text.parse().ok());
-    Duration::from_secs(seconds.filter(|seconds| *seconds > 0).unwrap_or(30))
-}
-
 /// Copies bytes to disk as they come, so that they stay when the rest does not come.
-fn copy(body: &mut dyn Read, file: &mut File, target: &Utf8Path) -> Result<u64, HttpFailure> {
+fn copy(
+    body: &mut dyn Read,
+    file: &mut File,
+    target: &Utf8Path,
+    question: &Question<'_>,
+) -> Result<u64, HttpFailure> {
     let mut buffer = vec![0; 1 << 16];
     let mut copied = 0;
     loop {
@@ -326,8 +387,30 @@ fn copy(body: &mut dyn Read, file: &mut File, target: &Utf8Path) -> Result<u64, 
         file.write_all(&buffer[..count])
             .map_err(|error| HttpFailure::Lasting(format!("{target}: {error}")))?;
         copied += count as u64;
-        RECEIVED.fetch_add(count as u64, Ordering::Relaxed);
+        question.answered();
+        count_received(count as u64);
     }
+}
+
+/// The host and port of an URL, or the host alone if it names no port.
+pub fn server(url: &str) -> &str {
+    let authority = url.split('/').nth(2).unwrap_or(url);
+    authority.rsplit('@').next().unwrap_or(authority)
+}
+
+/// A request that waits for its server as long as the server may still be silent.
+fn limit_times(
+    request: RequestBuilder<WithoutBody>,
+    question: &Question<'_>,
+) -> RequestBuilder<WithoutBody> {
+    let left = question.time_left().max(SHORTEST_WAIT);
+    let connect = left.min(stall_time() * 2 / 3);
+    request
+        .config()
+        .timeout_resolve(Some(connect))
+        .timeout_connect(Some(connect))
+        .timeout_recv_response(Some(left))
+        .build()
 }
 
 fn check_status(status: u16) -> Result<(), HttpFailure> {
@@ -342,13 +425,16 @@ fn check_status(status: u16) -> Result<(), HttpFailure> {
 
 fn failure(error: ureq::Error) -> HttpFailure {
     match error {
+        ureq::Error::Timeout(Timeout::Resolve | Timeout::Connect) => {
+            HttpFailure::Passing("no connection".to_owned())
+        }
         ureq::Error::Timeout(_) => {
             HttpFailure::Passing(format!("nothing came for {} s", stall_time().as_secs()))
         }
-        ureq::Error::Io(_)
-        | ureq::Error::ConnectionFailed
-        | ureq::Error::HostNotFound
-        | ureq::Error::Protocol(_) => HttpFailure::Passing(error.to_string()),
+        ureq::Error::Io(error) => HttpFailure::Passing(error.to_string()),
+        ureq::Error::ConnectionFailed | ureq::Error::HostNotFound | ureq::Error::Protocol(_) => {
+            HttpFailure::Passing(error.to_string())
+        }
         error => HttpFailure::Lasting(error.to_string()),
     }
 }

@@ -12,18 +12,22 @@ pub mod locks;
 pub mod members;
 pub mod packages;
 pub mod pip;
+mod program;
+pub mod progress;
 pub mod ranges;
 pub mod refresh;
 pub mod requirement;
 mod run;
 pub mod runtime;
+pub mod silence;
 pub mod simple;
 pub mod sources;
 pub mod space;
 pub mod tree;
 pub mod verify;
+mod worker;
 
-pub use self::error::PinError;
+pub use self::error::{MissingFiles, PinError};
 pub use crate::families::{
     Archive, ArchiveKind, Family, FamilyError, Pin, TakenMembers, Tree, TreeSource, UnpinnedFamily,
     all_families, family_pins, find_family, unpinned,

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use miette::Diagnostic;
@@ -231,7 +232,7 @@ fn archives(
             None => {
                 let indexes = match &mut indexes {
                     Some(indexes) => indexes,
-                    none => none.insert(PipIndexes::configured()?),
+                    none => none.insert(PipIndexes::configured(Arc::default())?),
                 };
                 let size = indexes.client.size(&wheel.url);
                 Some(size.map_err(|failure| failed(failure.to_string()))?)

@@ -2,15 +2,21 @@
 //! proxies and certificates.
 
 use std::collections::BTreeMap;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::error::IndexError;
 use super::http::{HttpClient, HttpFailure};
+use super::program::{folder_size, run_watched};
+use super::silence::{Question, SourceWatch};
 use super::simple::{self, ListedFile};
 use super::{Archive, PinError};
+
+/// The name of pip among the sources of a run.
+pub const SOURCE: &str = "pip";
 
 const SETTINGS: &str = include_str!("pip_settings.py");
 const REQUIREMENTS: &str = include_str!("pip_requirements.py");
@@ -22,6 +28,8 @@ const RESOLVE: &str = include_str!("pip_resolve.py");
 pub struct PipIndexes {
     pub client: HttpClient,
     urls: Vec<String>,
+    /// Whether pip also has folders or pages of files.
+    has_links: bool,
 }
 
 #[derive(Deserialize)]
@@ -29,15 +37,16 @@ struct PipSettings {
     indexes: Vec<String>,
     cert: Option<Utf8PathBuf>,
     proxy: Option<String>,
+    links: bool,
 }
 
 impl PipIndexes {
-    /// The indexes of pip's configuration.
+    /// The indexes of pip's configuration. `watch` knows which servers answer.
     ///
     /// # Errors
     /// `PinError::Program` where there is no Python, `PinError::Download` where there is no pip or
     /// its settings are wrong.
-    pub fn configured() -> Result<Self, PinError> {
+    pub fn configured(watch: Arc<SourceWatch>) -> Result<Self, PinError> {
         let mut command = python()?;
         command.args(["-c", SETTINGS]);
         let output = run(command, "pip's configuration")?;
@@ -48,33 +57,47 @@ impl PipIndexes {
         };
         let settings: PipSettings =
             serde_json::from_slice(&output).map_err(|error| failed(error.to_string()))?;
-        let client = HttpClient::new(settings.cert.as_deref(), settings.proxy.as_deref())
-            .map_err(|error| failed(error.to_string()))?;
+        let (cert, proxy) = (settings.cert.as_deref(), settings.proxy.as_deref());
+        let client =
+            HttpClient::new(cert, proxy, watch).map_err(|error| failed(error.to_string()))?;
         Ok(Self {
             client,
             urls: settings.indexes,
+            has_links: settings.links,
         })
     }
 
     /// The URL of a wheel, in the first index that lists it.
     ///
     /// # Errors
-    /// `IndexError::NotListed` with the words of each index.
+    /// `IndexError::Http` if all indexes are given up, otherwise `IndexError::NotListed` with the
+    /// words of each index.
     pub fn find(&self, archive: &Archive) -> Result<String, IndexError> {
         let mut tried = Vec::new();
+        let mut silent = Vec::new();
         for (url, page) in self.pages(&archive.name) {
             let listed =
                 page.map(|files| files.into_iter().find(|listed| listed.file == archive.file));
             match listed {
                 Ok(Some(listed)) => return Ok(listed.url),
                 Ok(None) => tried.push(format!("{url}: it does not list {}", archive.file)),
+                Err(HttpFailure::Silent(why)) => silent.push(why),
                 Err(failure) => tried.push(format!("{url}: {failure}")),
             }
         }
+        if tried.is_empty() && !silent.is_empty() {
+            return Err(HttpFailure::Silent(silent.join("; ")).into());
+        }
+        tried.extend(silent);
         if tried.is_empty() {
             tried.push("pip is configured to use no index".to_owned());
         }
         Err(IndexError::NotListed(tried))
+    }
+
+    /// Whether pip may have a file although an index does not answer.
+    pub fn has_links(&self) -> bool {
+        self.has_links
     }
 
     /// The files of a project on all indexes, the first index's first; `None` if no index has the
@@ -129,11 +152,17 @@ pub fn without_password(url: &str) -> String {
 
 /// Downloads one wheel to `dir` with pip itself, which knows more ways than the rest of this
 /// program: folders of wheels, credentials. pip's temporary files lie there too, so that the
-/// folder's size shows progress.
+/// folder's size shows progress. `question` is the question to pip. Without
+/// `asks_indexes`, pip looks only where else it is configured to.
 ///
 /// # Errors
 /// `PinError::Program` where there is no pip, `PinError::Download` with pip's own words.
-pub fn download(archive: &Archive, dir: &Utf8Path) -> Result<(), PinError> {
+pub fn download(
+    archive: &Archive,
+    dir: &Utf8Path,
+    asks_indexes: bool,
+    question: &Question<'_>,
+) -> Result<(), PinError> {
     let mut command = python()?;
     command.args([
         "-m",
@@ -153,8 +182,11 @@ pub fn download(archive: &Archive, dir: &Utf8Path) -> Result<(), PinError> {
     ]);
     command.args(platform_arguments(&archive.file));
     command.arg(format!("{}=={}", archive.name, archive.version));
+    command.args((!asks_indexes).then_some("--no-index"));
     command.env("TMPDIR", dir);
-    run(command, &archive.file).map(drop)
+    let output = run_watched(command, question, || folder_size(dir))
+        .map_err(PinError::io("start", "python3"))?;
+    check_success(&output, &archive.file)
 }
 
 /// The answer of pip_requirements.py to its one argument.
@@ -261,10 +293,15 @@ fn run(mut command: Command, file: &str) -> Result<Vec<u8>, PinError> {
         .stdin(Stdio::null())
         .output()
         .map_err(PinError::io("start", "python3"))?;
+    check_success(&output, file)?;
+    Ok(output.stdout)
+}
+
+fn check_success(output: &Output, file: &str) -> Result<(), PinError> {
     if output.status.success() {
-        return Ok(output.stdout);
+        return Ok(());
     }
-    Err(PinError::download(file, &output, |_| {
+    Err(PinError::download(file, output, |_| {
         if has_pip() {
             "check the network and pip's configuration (`pip config list`); then run the command again: what was \
              fetched is kept"

@@ -1,4 +1,5 @@
-"""Prints pip's own settings as JSON: its indexes in order, its certificates and its proxy."""
+"""Prints pip's own settings as JSON: its indexes in order, its certificates, its proxy, and whether
+it has other places of files."""
 
 import ast
 import json
@@ -25,4 +26,13 @@ if first is None:
 
     first = PyPI.simple_url
 indexes = [] if setting("no-index") else [first, *(setting("extra-index-url") or "").split()]
-print(json.dumps({"indexes": indexes, "cert": setting("cert"), "proxy": setting("proxy")}))
+print(
+    json.dumps(
+        {
+            "indexes": indexes,
+            "cert": setting("cert"),
+            "proxy": setting("proxy"),
+            "links": bool(setting("find-links")),
+        }
+    )
+)

@@ -13,7 +13,7 @@ use zip::ZipArchive;
 use super::http::{FilePart, HttpClient};
 
 /// The size of a part that is read without a request for its bytes, such as a zip file's directory.
-const BLOCK: u64 = 1 << 18;
+pub const BLOCK: u64 = 1 << 18;
 
 /// Members with fewer bytes between them are one request.
 const GAP: u64 = 1 << 16;

@@ -3,11 +3,12 @@
 //! finished.
 
 use std::fs::File;
+use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use indicatif::ProgressBar;
 
 use super::locks::FileLock;
+use super::progress::FetchProgress;
 use super::sources::ArchiveSources;
 use super::{Archive, PinError, cache};
 
@@ -23,7 +24,10 @@ pub(super) struct FetchRun {
 impl FetchRun {
     /// Begins a run that fetches some archives: takes the archives that killed runs had finished,
     /// and removes their other files.
-    pub(super) fn open(bar: &ProgressBar, archives: &[&Archive]) -> Result<Self, PinError> {
+    pub(super) fn open(
+        progress: Arc<FetchProgress>,
+        archives: &[&Archive],
+    ) -> Result<Self, PinError> {
         let runs = folder();
         std::fs::create_dir_all(&runs).map_err(PinError::io("create", &runs))?;
         let (folder, lock, ended) = begin(&runs)?;
@@ -40,7 +44,7 @@ impl FetchRun {
             std::fs::create_dir_all(dir).map_err(PinError::io("create", dir))?;
         }
         Ok(Self {
-            sources: ArchiveSources::open(&incoming(&folder), bar.clone())?,
+            sources: ArchiveSources::open(&incoming(&folder), progress)?,
             staging,
             folder,
             _lock: lock,

@@ -1,32 +1,37 @@
 //! The sources of archives that neither the store nor the cache has: the machine's package indexes,
 //! then the URLs of the pins in order. A download goes on where an earlier run ended.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use indicatif::ProgressBar;
-use walkdir::WalkDir;
 use zip::ZipArchive;
 
+use super::apt::AptRun;
 use super::error::IndexError;
-use super::http::{FilePart, HttpClient, HttpFailure, RECEIVED};
+use super::http::{FilePart, HttpClient, HttpFailure, count_received};
 use super::locks::FileLock;
 use super::pip::{PipIndexes, without_password};
+use super::program::folder_size;
+use super::progress::{FetchEvent, FetchProgress};
 use super::ranges::{self, RemoteFile};
 use super::run::take_from_ended;
-use super::{Archive, ArchiveKind, PinError, apt, cache, pip};
+use super::silence::SourceWatch;
+use super::space::megabytes;
+use super::{Archive, ArchiveKind, PinError, cache, pip};
+use crate::terminal::print_event;
 
 /// The help for failures without a more specific one.
 const HELP: &str = "check the network; then run the command again: what was fetched is kept";
 
-/// A fault of a source.
+/// Where pip may still find a file that its index did not give.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum SourceFault {
-    /// The source has another file than the pinned one.
-    Foreign,
-    /// The source gives no answer, however often it is asked.
-    Silent,
+enum PipChance {
+    Anywhere,
+    /// Its indexes do not answer, and it also has folders or pages of files.
+    Links,
+    /// pip would fetch the same wrong file again, or does not work at all.
+    None,
 }
 
 /// The sources of one run.
@@ -35,12 +40,15 @@ pub struct ArchiveSources {
     incoming: Utf8PathBuf,
     pip: OnceLock<Result<PipIndexes, PinError>>,
     urls: OnceLock<Result<HttpClient, IndexError>>,
-    /// The servers that did not answer to many tries. They are not asked again for other files.
-    silent: Mutex<BTreeSet<String>>,
+    apt: AptRun,
+    /// The errors of Debian packages that `debs` could not fetch, by sha256.
+    absent_debs: Mutex<BTreeMap<String, PinError>>,
+    /// The sources that answer, which all downloads share.
+    pub watch: Arc<SourceWatch>,
     /// A lock for each archive by its sha256: an archive is downloaded once, however many pins need
     /// it.
     locks: Mutex<BTreeMap<String, Arc<Mutex<()>>>>,
-    bar: ProgressBar,
+    pub progress: Arc<FetchProgress>,
 }
 
 impl ArchiveSources {
@@ -48,7 +56,7 @@ impl ArchiveSources {
     ///
     /// # Errors
     /// `PinError::Io`
-    pub fn open(incoming: &Utf8Path, bar: ProgressBar) -> Result<Self, PinError> {
+    pub fn open(incoming: &Utf8Path, progress: Arc<FetchProgress>) -> Result<Self, PinError> {
         for dir in [incoming.join("apt"), incoming.join("pip")] {
             std::fs::create_dir_all(&dir).map_err(PinError::io("create", &dir))?;
         }
@@ -56,9 +64,11 @@ impl ArchiveSources {
             incoming: incoming.to_owned(),
             pip: OnceLock::new(),
             urls: OnceLock::new(),
-            silent: Mutex::new(BTreeSet::new()),
+            apt: AptRun::default(),
+            absent_debs: Mutex::new(BTreeMap::new()),
+            watch: Arc::default(),
             locks: Mutex::new(BTreeMap::new()),
-            bar,
+            progress,
         })
     }
 
@@ -86,19 +96,15 @@ impl ArchiveSources {
     /// `PinError::Io`
     pub fn lock(&self, sha256: &str, name: &str) -> Result<FileLock, PinError> {
         FileLock::wait(sha256, || {
-            self.bar
-                .suspend(|| anstream::eprintln!("waiting for another fetch of {name}"));
+            self.progress
+                .print(&format!("waiting for another fetch of {name}"));
+            print_event(&FetchEvent::Waiting { name });
         })
     }
 
     /// The bytes that apt and pip have fetched and that are not in the cache yet.
     pub fn incoming_bytes(&self) -> u64 {
-        let files = WalkDir::new(&self.incoming).into_iter().flatten();
-        files
-            .filter_map(|entry| entry.metadata().ok())
-            .filter(std::fs::Metadata::is_file)
-            .map(|metadata| metadata.len())
-            .sum()
+        folder_size(&self.incoming)
     }
 
     /// An archive in the cache, downloaded if it is not there; an [`ArchiveKind::Tarball`] in a
@@ -114,22 +120,24 @@ impl ArchiveSources {
         let mut tried = Vec::new();
         match archive.kind {
             ArchiveKind::Wheel | ArchiveKind::Sdist => {
-                let (indexed, fault) = self.ask_index(archive);
+                let (indexed, chance) = self.ask_index(archive);
                 match indexed {
                     Ok(path) => return Ok(path),
                     Err(error) => tried.push(("pip's index".to_owned(), error)),
                 }
-                // pip would fetch the same file again, and would build a source distribution.
-                if fault != Some(SourceFault::Foreign) && archive.kind == ArchiveKind::Wheel {
-                    match self.ask_pip(archive) {
+                // pip would build a source distribution.
+                if chance != PipChance::None && archive.kind == ArchiveKind::Wheel {
+                    match self.ask_pip(archive, chance) {
                         Ok(path) => return Ok(path),
+                        // The silence of the index is the reason.
+                        Err(_) if chance == PipChance::Links => {}
                         Err(error) => tried.push(("pip".to_owned(), error)),
                     }
                 }
             }
-            ArchiveKind::Deb => match self.ask_apt(&[archive]) {
-                Ok(()) => return Ok(cached),
-                Err(error) => tried.push(("apt".to_owned(), error)),
+            ArchiveKind::Deb => match self.ask_apt_once(archive)? {
+                None => return Ok(cached),
+                Some(error) => tried.push(("apt".to_owned(), error)),
             },
             ArchiveKind::Rpm | ArchiveKind::File | ArchiveKind::Tarball => {}
         }
@@ -142,9 +150,12 @@ impl ArchiveSources {
         Err(failed(&archive.file, tried))
     }
 
-    /// Fetches Debian packages into the cache, all at once: apt opens its lists only once. Packages
-    /// that apt does not have are left to `archive`.
-    pub fn debs(&self, archives: &[&Archive]) {
+    /// Fetches Debian packages into the cache, all at once: apt opens its lists only once.
+    /// `archive` has the errors of packages that did not come.
+    ///
+    /// # Errors
+    /// `PinError::Io`
+    pub fn debs(&self, archives: &[&Archive]) -> Result<(), PinError> {
         // Files that another run fetches now are waited for one by one.
         let mut absent = Vec::new();
         let mut locks = Vec::new();
@@ -158,9 +169,11 @@ impl ArchiveSources {
             }
         }
         if !absent.is_empty() {
-            // A package that fails is tried again, and reported, by itself.
-            let _ = self.ask_apt(&absent);
+            let failed = self.ask_apt(&absent)?.into_iter();
+            let failed = failed.map(|(archive, error)| (archive.sha256.clone(), error));
+            self.absent_debs().extend(failed);
         }
+        Ok(())
     }
 
     /// A wheel of `size` bytes on its index, with the wanted members downloaded. Call it inside
@@ -178,112 +191,148 @@ impl ArchiveSources {
             .indexes()
             .map_err(|error| IndexError::Configuration(error.why()))?;
         let url = indexes.find(archive)?;
-        let remote = RemoteFile::new(&indexes.client, url, size, &cache::partial_path(archive));
-        ranges::open(remote, wanted).map_err(|error| IndexError::Wheel(error.to_string()))
+        let (client, partial) = (&indexes.client, cache::partial_path(archive));
+        let remote = RemoteFile::new(client, url.clone(), size, &partial);
+        ranges::open(remote, wanted).map_err(|error| match client.given_up(&url) {
+            Some(why) => HttpFailure::Silent(why).into(),
+            None => IndexError::Wheel(error.to_string()),
+        })
     }
 
     /// Prints that more must be downloaded than was promised.
     pub fn note_whole(&self, archive: &Archive, why: &IndexError) {
-        let megabytes = archive.size.unwrap_or_default() as f64 / 1e6;
-        self.bar.inc_length(archive.size.unwrap_or_default());
-        self.bar.suspend(|| {
-            anstream::eprintln!(
-                "parts of {} could not be had ({why}): downloading all of it, {megabytes:.0} MB",
-                archive.file
-            );
-        });
+        let size = archive.size.unwrap_or_default();
+        self.progress.extend(size);
+        self.progress.print(&format!(
+            "parts of {} could not be had ({why}): downloading all of it, {}",
+            archive.file,
+            megabytes(size)
+        ));
     }
 
-    /// Fetches from pip's index without pip, which cannot continue a download. The fault says
-    /// whether the index has another file of that name.
-    fn ask_index(&self, archive: &Archive) -> (Result<Utf8PathBuf, PinError>, Option<SourceFault>) {
+    /// Fetches from pip's index without pip, which cannot continue a download.
+    fn ask_index(&self, archive: &Archive) -> (Result<Utf8PathBuf, PinError>, PipChance) {
         let indexes = match self.indexes() {
             Ok(indexes) => indexes,
-            Err(error) => return (Err(download(archive, error.why())), None),
+            Err(error) => return (Err(error.for_file(&archive.file)), PipChance::None),
         };
         match indexes.find(archive) {
             Ok(url) => self.ask(&indexes.client, archive, &url),
-            Err(error) => (Err(download(archive, error.to_string())), None),
+            Err(IndexError::Http(HttpFailure::Silent(why))) => {
+                let chance = match indexes.has_links() {
+                    true => PipChance::Links,
+                    false => PipChance::None,
+                };
+                (Err(silent(archive, why)), chance)
+            }
+            Err(error) => (
+                Err(download(archive, error.to_string())),
+                PipChance::Anywhere,
+            ),
         }
     }
 
-    fn ask_pip(&self, archive: &Archive) -> Result<Utf8PathBuf, PinError> {
+    fn ask_pip(&self, archive: &Archive, chance: PipChance) -> Result<Utf8PathBuf, PinError> {
         let dir = self.incoming.join("pip").join(&archive.sha256);
         std::fs::create_dir_all(&dir).map_err(PinError::io("create", &dir))?;
-        pip::download(archive, &dir)?;
+        let question = self.watch.ask_program(pip::SOURCE);
+        let question = question.map_err(|why| silent(archive, why))?;
+        let asks_indexes = chance == PipChance::Anywhere;
+        pip::download(archive, &dir, asks_indexes, &question).inspect_err(|error| {
+            question.failed(&error.why());
+        })?;
         let path = self.adopt_incoming(archive, &dir.join(&archive.file))?;
         let _ = std::fs::remove_dir_all(&dir);
         Ok(path)
     }
 
-    fn ask_apt(&self, archives: &[&Archive]) -> Result<(), PinError> {
+    /// The error of a Debian package; `None` after the package has come into the cache. `debs` may
+    /// have asked for it already.
+    fn ask_apt_once(&self, archive: &Archive) -> Result<Option<PinError>, PinError> {
+        if let Some(error) = self.absent_debs().remove(&archive.sha256) {
+            return Ok(Some(error));
+        }
+        let failed = self.ask_apt(&[archive])?;
+        Ok(failed.into_iter().next().map(|(_, error)| error))
+    }
+
+    fn absent_debs(&self) -> MutexGuard<'_, BTreeMap<String, PinError>> {
+        let absent = self.absent_debs.lock();
+        absent.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fetches Debian packages into the cache. Returns the packages that did not come, each with an
+    /// error.
+    fn ask_apt<'a>(
+        &self,
+        archives: &[&'a Archive],
+    ) -> Result<Vec<(&'a Archive, PinError)>, PinError> {
         let dir = self.incoming.join("apt");
-        let result = apt::download(archives, &dir);
-        // Some files may have been downloaded although others failed.
+        let mut failed = self.apt.download(archives, &dir, &self.watch);
         for archive in archives {
             let file = dir.join(&archive.file);
             if file.exists() {
-                let adopted = self.adopt_incoming(archive, &file);
-                if result.is_ok() {
-                    adopted?;
+                let failure = failed
+                    .iter()
+                    .position(|(deb, _)| deb.sha256 == archive.sha256);
+                match (self.adopt_incoming(archive, &file), failure) {
+                    (Ok(_), None) => {}
+                    (Ok(_), Some(failure)) => drop(failed.remove(failure)),
+                    // apt leaves the begin of a file that it could not download.
+                    (Err(PinError::Hash { .. }), Some(_)) => {}
+                    (Err(error @ PinError::Hash { .. }), None) => failed.push((archive, error)),
+                    (Err(error), _) => return Err(error),
                 }
             }
         }
-        result
+        Ok(failed)
     }
 
     fn ask_url(&self, archive: &Archive, url: &str) -> Result<Utf8PathBuf, PinError> {
-        let client = self.urls.get_or_init(|| HttpClient::new(None, None));
-        match client {
-            Ok(client) => {
-                let server = url.split('/').nth(2).unwrap_or_default();
-                let silent = || self.silent.lock().unwrap_or_else(PoisonError::into_inner);
-                if silent().contains(server) {
-                    return Err(PinError::Unasked {
-                        file: archive.file.clone(),
-                        servers: vec![server.to_owned()],
-                    });
-                }
-                let (result, fault) = self.ask(client, archive, url);
-                match fault {
-                    Some(SourceFault::Silent) => silent().insert(server.to_owned()),
-                    _ => silent().remove(server),
-                };
-                result
-            }
+        let new = || HttpClient::new(None, None, Arc::clone(&self.watch));
+        match self.urls.get_or_init(new) {
+            Ok(client) => self.ask(client, archive, url).0,
             Err(error) => Err(download(archive, error.to_string())),
         }
     }
 
-    /// Fetches from one URL. The fault is kept for later requests to the same source.
+    /// Fetches from one URL.
     fn ask(
         &self,
         client: &HttpClient,
         archive: &Archive,
         url: &str,
-    ) -> (Result<Utf8PathBuf, PinError>, Option<SourceFault>) {
+    ) -> (Result<Utf8PathBuf, PinError>, PipChance) {
         let partial = cache::partial_path(archive);
         // An unfinished download may come from another source: if the whole file is wrong, it is
         // downloaded again from the start.
         let mut resumed = partial.exists();
         loop {
             match client.download(url, FilePart::Whole(archive.size), &partial) {
-                Ok(()) if archive.kind == ArchiveKind::Tarball => return (Ok(partial), None),
+                Ok(()) if archive.kind == ArchiveKind::Tarball => {
+                    return (Ok(partial), PipChance::None);
+                }
                 Ok(()) => match cache::adopt(archive, &partial) {
                     Err(PinError::Hash { .. }) if resumed => resumed = false,
                     Err(error) => {
-                        let foreign = matches!(error, PinError::Hash { .. });
-                        return (Err(error), foreign.then_some(SourceFault::Foreign));
+                        let chance = match error {
+                            PinError::Hash { .. } => PipChance::None,
+                            _ => PipChance::Anywhere,
+                        };
+                        return (Err(error), chance);
                     }
-                    Ok(path) => return (Ok(path), None),
+                    Ok(path) => return (Ok(path), PipChance::None),
                 },
                 Err(failure) => {
-                    let fault = match failure {
-                        HttpFailure::Foreign(_) => Some(SourceFault::Foreign),
-                        HttpFailure::Passing(_) => Some(SourceFault::Silent),
-                        HttpFailure::Lasting(_) | HttpFailure::Missing(_) => None,
+                    return match failure {
+                        HttpFailure::Silent(why) => (Err(silent(archive, why)), PipChance::None),
+                        HttpFailure::Foreign(why) => (Err(download(archive, why)), PipChance::None),
+                        HttpFailure::Passing(why)
+                        | HttpFailure::Lasting(why)
+                        | HttpFailure::Missing(why) => {
+                            (Err(download(archive, why)), PipChance::Anywhere)
+                        }
                     };
-                    return (Err(download(archive, failure.to_string())), fault);
                 }
             }
         }
@@ -292,12 +341,13 @@ impl ArchiveSources {
     fn adopt_incoming(&self, archive: &Archive, file: &Utf8Path) -> Result<Utf8PathBuf, PinError> {
         let size = std::fs::metadata(file).map_or(0, |metadata| metadata.len());
         let path = cache::adopt(archive, file)?;
-        RECEIVED.fetch_add(size, std::sync::atomic::Ordering::Relaxed);
+        count_received(size);
         Ok(path)
     }
 
     fn indexes(&self) -> Result<&PipIndexes, &PinError> {
-        self.pip.get_or_init(PipIndexes::configured).as_ref()
+        let read = || PipIndexes::configured(Arc::clone(&self.watch));
+        self.pip.get_or_init(read).as_ref()
     }
 }
 
@@ -309,23 +359,38 @@ fn download(archive: &Archive, why: String) -> PinError {
     }
 }
 
+/// The error of a file whose source is given up.
+fn silent(archive: &Archive, why: String) -> PinError {
+    PinError::Silent {
+        name: archive.file.clone(),
+        why,
+    }
+}
+
 /// One error with the words of all sources.
 fn failed(file: &str, mut tried: Vec<(String, PinError)>) -> PinError {
     if tried.len() == 1 {
         return tried.remove(0).1;
     }
-    let unasked = tried.iter().map(|(_, error)| match error {
-        PinError::Unasked { servers, .. } => Some(servers.concat()),
+    let silent = tried.iter().map(|(_, error)| match error {
+        PinError::Silent { why, .. } => Some(why.as_str()),
         _ => None,
     });
-    let unasked: Option<Vec<String>> = unasked.collect();
-    if let Some(servers) = unasked.filter(|servers| !servers.is_empty()) {
-        let file = file.to_owned();
-        return PinError::Unasked { file, servers };
+    let silent: Option<Vec<&str>> = silent.collect();
+    if let Some(mut sources) = silent.filter(|sources| !sources.is_empty()) {
+        sources.dedup();
+        return PinError::Silent {
+            name: file.to_owned(),
+            why: sources.join("; "),
+        };
     }
     let lines: Vec<String> = tried
         .iter()
-        .map(|(source, error)| format!("\n  {source}: {}", error.why()))
+        .map(|(source, error)| match error {
+            // These words name the source.
+            PinError::Silent { why, .. } => format!("\n  {why}"),
+            error => format!("\n  {source}: {}", error.why()),
+        })
         .collect();
     PinError::Download {
         name: file.to_owned(),

@@ -10,6 +10,7 @@ use flate2::read::GzDecoder;
 use zip::ZipArchive;
 
 use super::error::IndexError;
+use super::http::HttpFailure;
 use super::members::NamePatterns;
 use super::sources::ArchiveSources;
 use super::{Archive, ArchiveKind, PinError, TakenMembers, TreeSource, cache};
@@ -54,16 +55,20 @@ fn take_from(
         let picked = sources
             .members(archive, size, |name| take.target(name).is_some())
             .and_then(|mut wheel| {
+                let _adding = sources.progress.adding(&archive.file);
                 pick_wheel(archive, &mut wheel, take, dir)
                     .map_err(|error| IndexError::Wheel(error.why()))
             });
         match picked {
             Ok(()) => return Ok(()),
+            // Without pip or its index, other sources may have the whole file.
+            Err(IndexError::Configuration(_) | IndexError::Http(HttpFailure::Silent(_))) => {}
             // The whole file is always an alternative, since any index serves it.
             Err(error) => sources.note_whole(archive, &error),
         }
     }
     let file = sources.archive(archive)?;
+    let _adding = sources.progress.adding(&archive.file);
     unpack(archive, &file, take, dir)
 }
 

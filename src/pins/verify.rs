@@ -2,6 +2,7 @@
 //! servers state, and the trees as they are now. It changes no file and downloads no whole archive.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use indicatif::ProgressBar;
 
@@ -10,6 +11,7 @@ use super::pip::without_password;
 use super::refresh::index::{IndexReader, Pages, Unanswered, ask_each};
 use super::refresh::trees;
 use super::refresh::wheel::{newest_version, normalized};
+use super::silence::SourceWatch;
 use super::simple::ListedFile;
 use super::{Archive, ArchiveKind, Family, PinError, Tree, apt};
 use crate::nix::Nix;
@@ -77,7 +79,7 @@ pub fn verify(
     let index = IndexReader::open()?;
     let pages = index.pages(&projects);
     bar.set_message("files");
-    let client = HttpClient::new(None, None);
+    let client = HttpClient::new(None, None, Arc::default());
     let mut verdicts = ask_each(&archives.keys().cloned().collect(), |key| {
         let (archive, _) = archives[key];
         let verdict = match archive.kind {
@@ -170,7 +172,7 @@ fn debs<'a>(archives: impl Iterator<Item = &'a Archive>, release: &str) -> Debia
     }
     let look_up = |architecture: &str, names: &BTreeSet<&str>| -> Result<_, PinError> {
         let apt = apt::Apt::for_architecture(architecture)?;
-        let updated = apt.update();
+        let updated = apt.update(&SourceWatch::default());
         let names: Vec<&str> = names.iter().copied().collect();
         let found = apt.versions(&names, release)?;
         // Without new lists, a missing version proves no fault.

@@ -45,8 +45,25 @@ impl World {
         let mut world = Self::new();
         world.set("NIX_REMOTE", world.path("store"));
         world.set("KERNEL_BUILDER_CACHE", world.path("cache"));
-        world.set("KERNEL_BUILDER_STALL_SECONDS", "1");
+        // NB: a busy machine answers late, and a source is given up after twice this time.
+        world.set("KERNEL_BUILDER_STALL_SECONDS", "2");
         world
+    }
+
+    /// A folder of the programs on the PATH, except one.
+    pub fn programs_without(&self, absent: &str) -> PathBuf {
+        let folder = self.path("programs");
+        std::fs::create_dir(&folder).expect("a folder");
+        let path = std::env::var_os("PATH").expect("a PATH");
+        let folders = std::env::split_paths(&path).filter_map(|folder| folder.read_dir().ok());
+        for program in folders.flatten().flatten() {
+            if program.file_name() != absent {
+                // The first of two programs with the same name counts.
+                let link = folder.join(program.file_name());
+                let _ = std::os::unix::fs::symlink(program.path(), link);
+            }
+        }
+        folder
     }
 
     /// Sets an environment variable of the program.

@@ -136,6 +136,19 @@ fn a_download_that_stalls_or_breaks_goes_on_where_it_was() {
     assert!(sent[BETA] < SIZE as u64 / 4, "{sent:?}");
 }
 
+/// The queue of files was locked while a file was downloaded, so that they came one by one.
+#[test]
+fn downloads_do_not_wait_for_each_other() {
+    let index = Index::new();
+    // The queue begins with one of these.
+    index.behave(&json!({ "faults": {
+        ALPHA: [format!("wait:{GAMMA}")], GAMMA: [format!("wait:{ALPHA}")],
+    }}));
+    index.pin("library", &[index.alpha(), index.gamma()]);
+    let report = index.succeed(&[]);
+    assert_eq!(report["fetched"], json!([ALPHA, GAMMA]));
+}
+
 #[test]
 fn a_source_that_gives_up_is_named_with_what_it_said() {
     let index = Index::new();
@@ -144,7 +157,7 @@ fn a_source_that_gives_up_is_named_with_what_it_said() {
         &[],
         &[
             "old/gamma-1.0.tar: it answers with status 404",
-            "files/gamma-1.0.tar: nothing came for 1 s",
+            "files/gamma-1.0.tar: nothing came for 2 s",
         ],
     );
     // The other downloads do not wait for it, and none is lost.

@@ -144,11 +144,13 @@ impl Index {
         self.fetch_command(arguments).output().expect("run")
     }
 
-    /// Fetches, and returns the report.
+    /// Fetches, and returns the report, which is the last event.
     pub fn succeed(&self, arguments: &[&str]) -> Value {
         let output = self.fetch(&[arguments, &["--json"]].concat());
         assert_eq!(output.status.code(), Some(0), "{}", words(&output));
-        serde_json::from_slice(&output.stdout).expect("JSON")
+        let last = events(&output).pop().expect("an event");
+        assert_eq!(last["event"], "finished");
+        last
     }
 
     /// Fails with the exit code of the environment and some words.
@@ -186,6 +188,13 @@ impl Index {
         names.sort();
         names
     }
+}
+
+/// The events that a program printed, one in each line.
+pub fn events(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let event = |line| serde_json::from_str(line).expect("JSON");
+    text.lines().map(event).collect()
 }
 
 /// The hash of a folder, as Nix itself computes it.

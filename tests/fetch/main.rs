@@ -7,3 +7,4 @@ mod common;
 mod downloads;
 mod index;
 mod sharing;
+mod silence;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use camino::Utf8Path;
 use zip::ZipArchive;
@@ -53,7 +53,7 @@ impl IndexReader {
             temporary.to_string_lossy().as_ref(),
         ))?;
         Ok(Self {
-            indexes: PipIndexes::configured()?,
+            indexes: PipIndexes::configured(Arc::default())?,
             parts,
             asked: AtomicU64::new(0),
         })

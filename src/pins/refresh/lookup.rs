@@ -8,6 +8,7 @@ use camino::Utf8PathBuf;
 use pep440_rs::VersionSpecifiers;
 
 use super::super::error::IndexError;
+use super::super::silence::SourceWatch;
 use super::super::simple::ListedFile;
 use super::super::{Archive, ArchiveKind, Family, apt};
 use super::index::{IndexReader, Pages, Unanswered};
@@ -267,7 +268,7 @@ impl ArchiveLookup<'_> {
             ));
             let apt = apt::Apt::for_architecture(architecture)?;
             // A source besides Debian's may fail; a package that is then missing is reported below.
-            let updated = apt.update();
+            let updated = apt.update(&SourceWatch::default());
             let names: Vec<&str> = wants.iter().map(|want| want.name.as_str()).collect();
             let versions = apt.versions(&names, self.spec.debian_release())?;
             for want in wants {

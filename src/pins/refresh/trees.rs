@@ -1,13 +1,14 @@
 //! Builds trees that are not pinned yet to get their hash and sizes, then removes them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use camino::Utf8Path;
-use indicatif::ProgressBar;
 
 use super::super::error::IndexError;
-use super::super::fetch::{empty, remove_parts};
+use super::super::progress::FetchProgress;
 use super::super::run::FetchRun;
+use super::super::worker::{empty, remove_parts};
 use super::super::{ArchiveKind, PinError, Tree, TreeSource, tree};
 use super::RefreshError;
 use super::index::{IndexReader, ask_each};
@@ -89,7 +90,7 @@ pub fn build(
     if trees.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let run = FetchRun::open(&ProgressBar::hidden(), &[])?;
+    let run = FetchRun::open(Arc::new(FetchProgress::hidden()), &[])?;
     let numbers: BTreeMap<&String, usize> = trees.keys().zip(0..).collect();
     Ok(ask_each(&trees.keys().cloned().collect(), |key| {
         status(format_args!("reading {key}"));
