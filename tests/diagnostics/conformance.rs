@@ -59,6 +59,7 @@ const STRICTER: &[(&str, &[&str])] = &[
     (
         "a path is not there, or is of one machine only",
         &[
+            "header-missing-near-a-source",
             "include-absolute",
             "include-is-file",
             "include-missing",
