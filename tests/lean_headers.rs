@@ -186,7 +186,7 @@ fn units_that_need_all_headers_get_them_and_the_user_is_told() {
         "{words}"
     );
     assert!(
-        words.contains("csrc-failing.cpp.o") && !words.contains("csrc-named.cpp.o"),
+        words.contains("] csrc/failing.cpp ") && !words.contains("csrc/named.cpp"),
         "{words}"
     );
     assert!(object(&kernel.step("csrc/failing.cpp")) == before);
