@@ -8,6 +8,7 @@ use camino::Utf8Path;
 use walkdir::WalkDir;
 
 use super::silence::Question;
+use crate::process::end_with_this_program;
 
 /// The time that a program may receive no byte, in times of the limit of other sources. Programs
 /// have timeouts of their own, and work on what they received.
@@ -25,11 +26,11 @@ pub fn run_watched(
 ) -> Result<Output> {
     // NB: files, not pipes: the programs that it starts may hold a pipe open after it was ended.
     let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
-    let mut child = command
+    command
         .stdin(Stdio::null())
         .stdout(stdout.try_clone()?)
-        .stderr(stderr.try_clone()?)
-        .spawn()?;
+        .stderr(stderr.try_clone()?);
+    let mut child = end_with_this_program(&mut command).spawn()?;
     let (mut before, mut heard) = (size(), Instant::now());
     let patience = PATIENCE * question.limit();
     let status = loop {
