@@ -278,11 +278,14 @@ impl Bench {
     }
 
     fn ours(&self, count: usize) -> Run {
-        let mut command = self.command("build", &self.variants[..count], &["--offline"]);
-        // "[1/9] name-csrc-a.cpp.o 0.3 s". Parts of a unit are none: the object is what joins them.
+        let variants = &self.variants[..count];
+        let mut command = self.command("build", variants, &["--offline", "--json"]);
+        // Parts of a unit are none: the object is what joins them.
         run(&mut command, |line| {
-            let part = line.contains("-sm_") || line.contains("-host");
-            line.starts_with('[') && line.contains(".o ") && !part
+            let event: Value = serde_json::from_str(line).unwrap_or_default();
+            let object = event["derivation"].as_str().unwrap_or_default();
+            let part = object.contains("-sm_") || object.contains("-host");
+            event["event"] == "step_ended" && object.ends_with(".o.drv") && !part
         })
     }
 
