@@ -62,7 +62,7 @@ impl Nix {
             return Ok(derivations);
         }
         let mut all = BTreeMap::new();
-        for some in paths.chunks(super::PATHS_AT_A_TIME) {
+        for some in paths.chunks(super::store::PATHS_AT_A_TIME) {
             let mut command = self.nix_command();
             command.arg("show-derivation").args(some);
             all.extend(self.read_derivations(command)?);

@@ -9,21 +9,22 @@ pub mod log;
 pub mod memory;
 mod progress;
 pub mod schedule;
+mod settings;
+mod store;
 pub mod trial;
 mod trouble;
 mod words;
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Output, Stdio};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use miette::Diagnostic;
-use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use self::command_line::verbose_line;
+use self::settings::NixSettings;
 use crate::terminal::detail;
 
 pub use self::build::{Built, Limits, Rebuilt, Work};
@@ -88,27 +89,13 @@ pub enum NixError {
     },
 }
 
-/// Store paths that one command gets. NB: all arguments of a program may take 2 MB on Linux.
-const PATHS_AT_A_TIME: usize = 5000;
-
 /// Nix on this machine.
 #[derive(Clone, Debug)]
 pub struct Nix {
     instantiate: PathBuf,
     store: PathBuf,
     nix: PathBuf,
-    /// Binary caches to ask; `None` if Nix's configuration could not be read.
-    substituters: Option<String>,
-    /// The number of derivations that Nix builds here at a time, if it is configured to build on
-    /// other machines, too; otherwise `None`.
-    jobs_beside_builders: Option<usize>,
-    /// Systems that it builds for, here or on other machines; `None` if its configuration could not
-    /// be read.
-    systems: Option<BTreeSet<String>>,
-    /// Whether it has no users to run builds as, so that root has to run them.
-    single_user: bool,
-    /// A hash of its configuration; empty if it could not be read.
-    configuration: String,
+    settings: NixSettings,
 }
 
 impl Nix {
@@ -122,18 +109,10 @@ impl Nix {
             instantiate: find("nix-instantiate")?,
             store: find("nix-store")?,
             nix: find("nix")?,
-            substituters: None,
-            jobs_beside_builders: None,
-            systems: None,
-            single_user: false,
-            configuration: String::new(),
+            settings: NixSettings::default(),
         };
-        if let Some(settings) = nix.settings() {
-            nix.configuration = crate::hex(&Sha256::digest(settings.to_string()));
-            nix.single_user = lacks_build_users(&settings);
-            nix.substituters = configured_caches(&settings);
-            nix.jobs_beside_builders = jobs_beside_builders(&settings);
-            nix.systems = Some(systems(&settings));
+        if let Some(configuration) = nix.show_configuration() {
+            nix.settings = NixSettings::new(&configuration);
         }
         // The next command says why a store cannot be created.
         let _ = nix.create_store();
@@ -165,16 +144,14 @@ impl Nix {
     /// The number of derivations that Nix builds here at a time, if it is configured to build on
     /// other machines, too; otherwise `None`. The number may be 0.
     pub fn jobs_beside_builders(&self) -> Option<usize> {
-        self.jobs_beside_builders
+        self.settings.jobs_beside_builders
     }
 
     /// Whether it has a machine that builds for a system. True if that is unknown, as for a store
     /// on another machine.
     pub fn builds_for(&self, system: &str) -> bool {
-        let known = self
-            .systems
-            .as_ref()
-            .filter(|_| self.store_folder().is_some());
+        let known = self.settings.systems.as_ref();
+        let known = known.filter(|_| self.store_folder().is_some());
         known.is_none_or(|systems| systems.contains(system))
     }
 
@@ -190,17 +167,21 @@ impl Nix {
             "NIX_DATA_DIR",
             "NIX_PATH",
         ];
-        let mut facts = vec![file, self.configuration.clone()];
+        let mut facts = vec![file, self.settings.digest.clone()];
         facts.extend(variables.map(variable));
         facts.join("\n")
     }
 
     /// Whether it builds everything that the store lacks, since it has no binary cache to ask.
     pub fn asks_no_cache(&self) -> bool {
-        self.substituters.as_deref().is_some_and(str::is_empty)
+        self.settings
+            .substituters
+            .as_deref()
+            .is_some_and(str::is_empty)
     }
 
-    fn settings(&self) -> Option<serde_json::Value> {
+    /// Nix's configuration as it prints it; `None` if it fails.
+    fn show_configuration(&self) -> Option<serde_json::Value> {
         let mut command = self.nix_command();
         command.args(["show-config", "--json"]);
         tell(&command);
@@ -212,10 +193,10 @@ impl Nix {
     /// users for builds.
     fn options(&self) -> Vec<&str> {
         let mut options = Vec::new();
-        if let Some(caches) = &self.substituters {
+        if let Some(caches) = &self.settings.substituters {
             options.extend(["--option", "substituters", caches]);
         }
-        if self.single_user {
+        if self.settings.single_user {
             options.extend(["--option", "build-users-group", ""]);
         }
         options
@@ -301,147 +282,9 @@ impl Nix {
             })
     }
 
-    /// The paths of a list that are not in the store.
-    pub fn invalid_paths(&self, paths: &[String]) -> Result<Vec<String>, NixError> {
-        let mut invalid = Vec::new();
-        for some in paths.chunks(PATHS_AT_A_TIME) {
-            let mut command = self.store_command();
-            command
-                .args(["--check-validity", "--print-invalid"])
-                .args(some);
-            invalid.extend(output_lines(&self.run_store(command, "look up paths")?));
-        }
-        Ok(invalid)
-    }
-
-    /// The bytes of each of some paths in the store, in the same order.
-    ///
-    /// # Errors
-    /// `NixError` with Nix's own words, for a path that is not in the store, too.
-    pub fn sizes(&self, paths: &[String]) -> Result<Vec<u64>, NixError> {
-        let mut sizes = Vec::new();
-        for some in paths.chunks(PATHS_AT_A_TIME) {
-            let mut command = self.store_command();
-            command.args(["--query", "--size"]).args(some);
-            let output = self.run_store(command, "look up sizes")?;
-            let numbers = output_lines(&output).into_iter();
-            sizes.extend(numbers.filter_map(|line| line.parse::<u64>().ok()));
-        }
-        Ok(sizes)
-    }
-
-    /// Adds a file, or with `recursive` a tree, under its own name and returns its store path.
-    pub fn add_fixed(&self, path: &Utf8Path, recursive: bool) -> Result<String, NixError> {
-        let mut command = self.store_command();
-        command.arg("--add-fixed");
-        if recursive {
-            command.arg("--recursive");
-        }
-        command.args(["sha256", path.as_str()]);
-        let output = self.run_store(command, "add a path")?;
-        Ok(output_lines(&output).into_iter().next().unwrap_or_default())
-    }
-
-    /// The sha256 of a tree in Nix's archive format, lower-case hex.
-    ///
-    /// # Errors
-    /// `NixError` with Nix's own words.
-    pub fn hash_tree(&self, path: &Utf8Path) -> Result<String, NixError> {
-        let mut command = self.store_command();
-        command.args(["--dump", path.as_str()]);
-        let output = self.run_store(command, "read a tree")?;
-        Ok(crate::hex(&Sha256::digest(&output.stdout)))
-    }
-
-    /// Adds files under their own names and returns their store paths, in the same order.
-    pub fn add_fixed_files(&self, files: &[Utf8PathBuf]) -> Result<Vec<String>, NixError> {
-        let mut command = self.store_command();
-        command.args(["--add-fixed", "sha256"]).args(files);
-        Ok(output_lines(&self.run_store(command, "add files")?))
-    }
-
-    /// The derivations that building some derivations would build, dependencies first. Derivations
-    /// whose output a binary cache has are not among them.
-    pub fn to_build(&self, derivations: &[String]) -> Result<Vec<String>, NixError> {
-        let mut command = self.store_command();
-        command.args(["--realise", "--dry-run"]).args(derivations);
-        let output = self.run_store(command, "plan a build")?;
-        // NB: Nix lists them on stderr, indented, one a line. Only derivations end in .drv.
-        let listed = String::from_utf8_lossy(&output.stderr);
-        Ok(listed
-            .lines()
-            .filter_map(|line| line.strip_prefix("  "))
-            .filter(|line| line.ends_with(".drv"))
-            .map(str::to_owned)
-            .collect())
-    }
-
-    /// The derivations of a list whose output is not in the store. NB: each has one output.
-    pub fn unbuilt<'a>(
-        &self,
-        derivations: impl Iterator<Item = &'a String>,
-    ) -> Result<BTreeSet<&'a String>, NixError> {
-        let derivations: Vec<&String> = derivations.collect();
-        if derivations.is_empty() {
-            return Ok(BTreeSet::new());
-        }
-        let mut command = self.store_command();
-        command.args(["--query", "--outputs"]).args(&derivations);
-        let outputs = output_lines(&self.run_store(command, "query derivations")?);
-        let invalid = self.invalid_paths(&outputs)?;
-        let made = derivations.into_iter().zip(outputs);
-        Ok(made
-            .filter(|(_, output)| invalid.contains(output))
-            .map(|(derivation, _)| derivation)
-            .collect())
-    }
-
-    /// Copies a store path out of the store, to a path that does not exist yet.
-    pub fn export(&self, path: &str, target: &Utf8Path) -> Result<(), NixError> {
-        let mut dump = self.dump_command(path);
-        tell(&dump);
-        let mut dump = dump.stdout(Stdio::piped()).spawn().map_err(not_started)?;
-        let mut restore = self.store_command();
-        restore.args(["--restore", target.as_str()]);
-        if let Some(archive) = dump.stdout.take() {
-            restore.stdin(archive);
-        }
-        let restored = restore.output().map_err(not_started)?;
-        let dumped = dump.wait().map_err(not_started)?;
-        if dumped.success() {
-            self.check_success(&restored, "copy a path out")
-        } else {
-            Err(self.store_error("copy a path out", &error_text(&restored)))
-        }
-    }
-
-    /// Writes a store path to a file in Nix's archive format.
-    pub fn dump(&self, path: &str, file: &Utf8Path) -> Result<(), NixError> {
-        let output = File::create(file).map_err(not_started)?;
-        let dumped = self.dump_command(path).stdout(output).output();
-        self.check_success(&dumped.map_err(not_started)?, "copy a path out")
-    }
-
-    /// Unpacks a file in Nix's archive format to a path that does not exist yet.
-    pub fn restore(&self, file: &Utf8Path, target: &Utf8Path) -> Result<(), NixError> {
-        let mut command = self.store_command();
-        command.args(["--restore", target.as_str()]);
-        command.stdin(File::open(file).map_err(not_started)?);
-        self.check_success(&command.output().map_err(not_started)?, "unpack an archive")
-    }
-
-    // NB: `nix-store --dump` reads a path of the file system, but a store may lie elsewhere.
-    fn dump_command(&self, path: &str) -> Command {
-        let mut command = self.nix_command();
-        command
-            .args(["store", "dump-path", path])
-            .args(self.options());
-        command
-    }
-
     /// Uses no network from now on.
     pub fn stay_offline(&mut self) {
-        self.substituters = Some(String::new());
+        self.settings.substituters = Some(String::new());
     }
 
     /// The folder of the store on this machine; `None` for a store on another machine.
@@ -528,83 +371,6 @@ impl Nix {
     }
 }
 
-/// The configured binary caches without the one of nixpkgs. That cache has no file of kernels, and
-/// asking it costs seconds if it cannot be reached.
-fn configured_caches(settings: &serde_json::Value) -> Option<String> {
-    let caches = settings["substituters"]["value"].as_array()?;
-    let names = caches.iter().filter_map(|cache| cache.as_str());
-    let ours: Vec<&str> = names
-        .filter(|cache| !cache.contains("cache.nixos.org"))
-        .collect();
-    Some(ours.join(" "))
-}
-
-fn jobs_beside_builders(settings: &serde_json::Value) -> Option<usize> {
-    let jobs = settings["max-jobs"]["value"].as_u64()?;
-    let jobs = usize::try_from(jobs).ok()?;
-    has_builders(settings).then_some(jobs)
-}
-
-fn has_builders(settings: &serde_json::Value) -> bool {
-    !builders(settings).is_empty()
-}
-
-/// Other machines that Nix builds on, a line each: address, systems, and more. NB: the default
-/// names a file that may not exist.
-fn builders(settings: &serde_json::Value) -> Vec<String> {
-    let builders = settings["builders"]["value"].as_str().unwrap_or_default();
-    let parts = builders.split([';', '\n']).map(str::trim);
-    let texts = parts.map(|part| match part.strip_prefix('@') {
-        Some(file) => std::fs::read_to_string(file).unwrap_or_default(),
-        None => part.to_owned(),
-    });
-    let mut lines = Vec::new();
-    for text in texts {
-        let of_text = text.lines().map(str::trim);
-        let of_text = of_text.filter(|line| !line.is_empty() && !line.starts_with('#'));
-        lines.extend(of_text.map(str::to_owned));
-    }
-    lines
-}
-
-/// This machine's systems, and those of the machines that Nix builds on.
-fn systems(settings: &serde_json::Value) -> BTreeSet<String> {
-    let system = settings["system"]["value"].as_str().into_iter();
-    let extra = settings["extra-platforms"]["value"].as_array();
-    let extra = extra.into_iter().flatten().filter_map(|name| name.as_str());
-    let mut systems: BTreeSet<String> = system.chain(extra).map(str::to_owned).collect();
-    for line in builders(settings) {
-        let named = line.split_whitespace().nth(1).unwrap_or_default();
-        systems.extend(named.split(',').map(str::to_owned));
-    }
-    systems
-}
-
-/// Whether Nix lacks the users of a group as which root's Nix runs builds. Containers with only
-/// Debian's nix-bin have no such group, others a group without users, and Nix then fails to build.
-fn lacks_build_users(settings: &serde_json::Value) -> bool {
-    const NOT_FOUND: i32 = 2;
-    // Nix then makes up users as it needs them.
-    if settings["auto-allocate-uids"]["value"] == true {
-        return false;
-    }
-    let group = settings["build-users-group"]["value"].as_str();
-    group.is_some_and(|group| {
-        let found = Command::new("getent").args(["group", group]).output();
-        let lacks = |found: Output| match found.status.code() {
-            Some(NOT_FOUND) => true,
-            Some(0) => names_no_user(&String::from_utf8_lossy(&found.stdout)),
-            _ => false,
-        };
-        !group.is_empty() && found.is_ok_and(lacks)
-    })
-}
-
-/// Whether the line of a group, `name:password:number:users`, has no user.
-fn names_no_user(group: &str) -> bool {
-    group.trim_end().ends_with(':')
-}
-
 /// Whether Nix is told to ask its daemon, even if this user can write to the store.
 fn asks_daemon() -> bool {
     std::env::var("NIX_REMOTE").is_ok_and(|remote| remote == "daemon")
@@ -642,27 +408,4 @@ fn output_lines(output: &Output) -> Vec<String> {
         .lines()
         .map(str::to_owned)
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    /// A container has no group `nixbld`, or one without users, and Nix then refuses to build.
-    #[test]
-    fn a_group_without_users_runs_no_builds() {
-        let lacks = |group: &str, allocates: bool| {
-            lacks_build_users(&json!({
-                "build-users-group": { "value": group },
-                "auto-allocate-uids": { "value": allocates },
-            }))
-        };
-        assert!(lacks("no-such-group-of-builds", false));
-        assert!(!lacks("no-such-group-of-builds", true));
-        assert!(!lacks("", false));
-        assert!(names_no_user("nixbld:x:30000:\n"));
-        assert!(!names_no_user("nixbld:x:30000:nixbld1\n"));
-    }
 }

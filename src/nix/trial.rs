@@ -48,7 +48,7 @@ impl Nix {
 
     /// Whether root's Nix is configured to build as users who do not exist.
     pub fn lacks_build_users(&self) -> bool {
-        self.single_user
+        self.settings.single_user
     }
 
     /// The experimental features that are on without an option.
@@ -99,7 +99,7 @@ impl Nix {
 
     /// Whether the configured sandbox has a shell.
     fn has_sandbox_shell(&self) -> bool {
-        let settings = self.settings().unwrap_or_default();
+        let settings = self.show_configuration().unwrap_or_default();
         let paths = settings["sandbox-paths"]["value"].as_array();
         let mut paths = paths.into_iter().flatten().filter_map(|path| path.as_str());
         paths.any(|path| path.starts_with("/bin/sh"))
