@@ -1,6 +1,8 @@
-//! The command line, as clap reads it. cli/help.rs has the ends of help texts; the commands
+//! The command line, as clap reads it. cli/author.rs has the arguments of authors'
+//! commands, cli/help.rs the ends of help texts; the commands
 //! themselves are in src/commands/.
 
+mod author;
 pub mod complete;
 mod help;
 
@@ -10,6 +12,9 @@ use camino::Utf8PathBuf;
 use clap::{ArgAction, Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
+pub use self::author::{
+    BenchmarkArgs, InitArgs, NewFramework, SkillsAddArgs, SkillsArgs, SkillsCommand, TestArgs,
+};
 use crate::pins::packages::PackageRequest;
 
 /// The heading of the options that every command has.
@@ -27,6 +32,9 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Measure builds of a kernel with the scripts in its benchmarks folder
+    #[command(after_help = help::BENCHMARK)]
+    Benchmark(BenchmarkArgs),
     /// Build a kernel's variants into its build/ folder
     #[command(after_help = help::BUILD, visible_alias = "build-and-copy")]
     Build(BuildArgs),
@@ -57,6 +65,9 @@ pub enum Command {
     /// Print the steps of a build as a graph, without building
     #[command(after_help = help::GRAPH)]
     Graph(GraphArgs),
+    /// Write a new kernel that builds and passes its tests, from an example
+    #[command(after_help = help::INIT)]
+    Init(InitArgs),
     /// List the variants that a kernel is built for on this system
     #[command(after_help = help::LIST_VARIANTS)]
     ListVariants(ListVariantsArgs),
@@ -78,6 +89,12 @@ pub enum Command {
     /// Print the JSON Schema of build.toml, for editors
     #[command(after_help = help::SCHEMA)]
     Schema,
+    /// Write guides for coding assistants
+    #[command(after_help = help::SKILLS)]
+    Skills(SkillsArgs),
+    /// Build a variant and run the kernel's tests with it
+    #[command(after_help = help::TEST)]
+    Test(TestArgs),
     /// Open a shell with a built variant, to test it
     #[command(after_help = help::TESTSHELL)]
     Testshell(ShellArgs),
@@ -117,6 +134,10 @@ pub struct BuildArgs {
     /// Print events, one JSON object a line; the last one is the result
     #[arg(long)]
     pub json: bool,
+    /// Build again whenever a file changes, until Ctrl-C; without --variant, the one for this
+    /// machine
+    #[arg(long, conflicts_with_all = ["dry_run", "json"])]
+    pub watch: bool,
     /// Print every line that compilers print
     #[arg(short = 'L', long)]
     pub print_build_logs: bool,

@@ -2,6 +2,7 @@
 //! CONTRIBUTING.md describes its modules, in the order a kernel passes through them.
 
 pub mod artifact;
+pub mod benchmark;
 pub mod build;
 pub mod cli;
 pub mod commands;
@@ -10,6 +11,7 @@ pub mod doctor;
 pub mod emit;
 pub mod families;
 pub mod file;
+pub mod init;
 pub mod kernel;
 pub mod library;
 pub mod machine;
@@ -22,6 +24,7 @@ pub mod problem;
 pub mod process;
 pub mod report;
 pub mod scan;
+pub mod skills;
 pub mod steps;
 pub mod terminal;
 pub mod version;

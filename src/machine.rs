@@ -4,7 +4,7 @@
 use std::process::{Command, Stdio};
 
 use crate::kernel::Backend;
-use crate::matrix::{Rank, Variant};
+use crate::matrix::{Rank, Variant, VariantKind};
 use crate::version::Version;
 
 /// The facts that were found.
@@ -82,6 +82,20 @@ impl ThisMachine {
         Some((best, format!("{machine}; {torch}")))
     }
 
+    /// Whether the torch of this machine's Python loads a variant.
+    pub fn has_torch_of(&self, variant: &Variant) -> bool {
+        match (&self.torch, torch(variant)) {
+            (_, None) => true,
+            (None, Some(_)) => false,
+            (Some(own), Some(torch)) => match &variant.kind {
+                VariantKind::Compiled(compilation) if compilation.stable_abi.is_some() => {
+                    compilation.stable_abi.as_ref() <= Some(own)
+                }
+                _ => same_release(own, torch),
+            },
+        }
+    }
+
     /// The place of a variant on this machine; the smallest is the best: a GPU comes first, then
     /// the installed torch, then the variants' own order.
     fn rank<'a>(&self, variant: &'a Variant) -> (bool, bool, Rank<'a>) {
@@ -130,7 +144,7 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
-    use crate::matrix::{Compilation, CxxAbi, FrameworkRelease, Profile, Row, VariantKind, table};
+    use crate::matrix::{Compilation, CxxAbi, FrameworkRelease, Profile, Row, table};
 
     fn variants(builds: &[(&str, Backend, Option<&str>)]) -> Vec<Variant> {
         let version = |text: &str| text.parse::<Version>().expect("a version");

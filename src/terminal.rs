@@ -26,6 +26,9 @@ static VERBOSITY: AtomicI8 = AtomicI8::new(0);
 /// Whether events are printed.
 static EVENTS: AtomicBool = AtomicBool::new(false);
 
+/// Whether the program goes on after a signal, for a command that ends by itself.
+static KEEPS_RUNNING: AtomicBool = AtomicBool::new(false);
+
 /// The bars that are drawn now.
 static BARS: Mutex<Option<MultiProgress>> = Mutex::new(None);
 
@@ -178,6 +181,12 @@ pub fn end_bars() {
     *BARS.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
+/// Lets the program go on after Ctrl-C and other requests to end, which a command then follows by
+/// itself.
+pub fn keep_running_on_signals() {
+    KEEPS_RUNNING.store(true, Ordering::Relaxed);
+}
+
 /// Waits in a thread for Ctrl-C and other requests to end. It wipes the bars, then lets the signal
 /// do its work. Without the thread, the bars would stay on the terminal.
 fn wipe_bars_before_the_end() {
@@ -192,7 +201,9 @@ fn wipe_bars_before_the_end() {
                 bars.set_draw_target(ProgressDrawTarget::hidden());
                 anstream::eprintln!("interrupted: finished steps and downloads are kept");
             }
-            let _ = emulate_default_handler(signal);
+            if !KEEPS_RUNNING.load(Ordering::Relaxed) {
+                let _ = emulate_default_handler(signal);
+            }
         }
     });
 }

@@ -118,6 +118,21 @@ fn silu_and_mul_is_golden() {
     golden("silu-and-mul");
 }
 
+#[test]
+fn examples_for_one_subject_are_golden() {
+    for example in [
+        "compiler-flags",
+        "cutlass-gemm",
+        "extra-data",
+        "gemm",
+        "leaky-relu",
+        "relu-all-backends",
+        "relu-stable-abi",
+    ] {
+        golden(example);
+    }
+}
+
 /// An emitted string is that string to Nix, also after the formatter has had its way with it. (Nix
 /// turns a raw carriage return into a newline and reads `${`; other control characters it takes,
 /// and its JSON escapes them.)

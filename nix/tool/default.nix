@@ -59,6 +59,8 @@ let
   sourceNames = [
     "Cargo.lock"
     "build.rs"
+    "docs"
+    "examples"
     "lib"
     "nix"
     "src"
@@ -72,8 +74,25 @@ let
       path: _:
       let
         relative = builtins.substring prefixLength (-1) path;
+        parts = builtins.filter builtins.isString (builtins.split "/" relative);
+        top = builtins.head parts;
+        # The third part of a path in examples, the second in docs.
+        name = builtins.elemAt parts (if top == "examples" then 2 else 1);
+        isInside = builtins.length parts == (if top == "examples" then 3 else 2);
+        # Builds of examples, and folders of docs that no guide for assistants has.
+        unused = {
+          examples = [
+            "build"
+            "build.nix"
+            "result"
+          ];
+          docs = [
+            "images"
+            "measurements"
+          ];
+        };
       in
-      builtins.elem (builtins.head (builtins.split "/" relative)) sourceNames;
+      builtins.elem top sourceNames && !(isInside && builtins.elem name (unused.${top} or [ ]));
   };
 in
 # NB: the library that a program unpacks has no sources of the program, and some systems have no

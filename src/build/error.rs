@@ -99,6 +99,19 @@ pub enum EngineError {
         again: String,
     },
 
+    #[error("failed to watch {path}")]
+    #[diagnostic(
+        code(build::watch),
+        help(
+            "the system lets programs watch only so many files: raise `fs.inotify.max_user_watches`, or move large folders \
+             out of the kernel's"
+        )
+    )]
+    Watch {
+        path: Utf8PathBuf,
+        source: notify::Error,
+    },
+
     #[error("the Nix store is on another machine: its files cannot be compared")]
     #[diagnostic(
         code(reproducible::remote),
@@ -151,6 +164,7 @@ impl EngineError {
             | Self::Unpinned { .. }
             | Self::ForeignSystem { .. }
             | Self::RemoteStore
+            | Self::Watch { .. }
             | Self::Nix(_)
             | Self::Pins(_)
             | Self::Io { .. } => 3,

@@ -9,6 +9,8 @@
 //! - install.rs: the copies of built variants in the kernel's folder
 //! - history.rs: the times and results of builds, for reports
 //! - shell.rs, reproduce.rs: shells of variants, and second builds
+//! - watch.rs: changes of a kernel's files
+//! - python.rs: the Python that runs tests and benchmarks
 
 mod error;
 mod evaluation;
@@ -19,11 +21,13 @@ mod history;
 mod install;
 mod output;
 mod prepare;
+mod python;
 mod realise;
 mod reproduce;
 mod saved;
 mod shell;
 mod survey;
+mod watch;
 
 pub use self::error::{EngineError, failed_to, pin_failed};
 pub use self::evaluation::{Evaluation, cached_variants, evaluate};
@@ -32,7 +36,9 @@ pub use self::git::hint_to_add_build_nix;
 pub use self::history::{EndedBuild, record_history};
 pub use self::install::{InstalledVariant, Origin, built_folder, check_replaceable, install};
 pub use self::prepare::{LeftOut, Prepared, mention_warnings, prepare, system};
+pub use self::python::{VariantPython, run_python};
 pub use self::realise::{build_variants, limits, row_without_builder};
 pub use self::reproduce::{Reproduction, reproduce};
 pub use self::shell::{ShellKind, open_shell};
 pub use self::survey::{StepGraph, is_recorded, record_build, survey};
+pub use self::watch::{Wake, Watch};

@@ -12,6 +12,7 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use super::Cli;
 use crate::build::system;
 use crate::families::all_families;
+use crate::init::Example;
 use crate::kernel::Kernel;
 use crate::matrix::{Variant, matrix, table};
 use crate::problem::code;
@@ -53,6 +54,17 @@ pub(super) fn families() -> ArgValueCandidates {
         names.sort();
         names.dedup();
         names.into_iter().map(CompletionCandidate::new).collect()
+    })
+}
+
+/// The names of examples, each with its description.
+pub(super) fn examples() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let examples = Example::all().into_iter();
+        let candidate = |example: Example| {
+            CompletionCandidate::new(example.name).help(Some(example.description().into()))
+        };
+        examples.map(candidate).collect()
     })
 }
 

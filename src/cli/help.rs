@@ -4,13 +4,24 @@
 /// The end of the program's own help.
 pub const PROGRAM: &str = "\
 Examples:
+  kernel-builder init --name acme/fast-relu      start a kernel
   kernel-builder check-config examples/relu      find mistakes in build.toml
   kernel-builder build examples/relu             build its bundled variants
+  kernel-builder test examples/relu              run its tests
   kernel-builder testshell examples/relu         try the build in Python
   kernel-builder plan examples/relu              see what a build would do
 
 Exit codes: 0 fine, 1 the kernel's files are wrong, 2 wrong usage, 3 the environment (Nix missing, \
 download failed, disk full, no toolchain or machine for a variant).";
+
+pub const BENCHMARK: &str = "\
+Examples:
+  kernel-builder benchmark                       the kernel in this folder
+  kernel-builder benchmark relu --against ../relu-before --plot times.svg
+  kernel-builder benchmark relu --against acme/relu@v1 --json
+
+benchmarks/benchmark*.py have classes of the `kernels` client: `benchmark_*` is measured, `verify_*` gives the \
+expected result and is measured as the reference. It exits with 1 if a result is wrong.";
 
 pub const BUILD: &str = "\
 Examples:
@@ -18,6 +29,7 @@ Examples:
   kernel-builder build relu --variant '*-cu130-*' --variant '*-cpu-*'
   kernel-builder build relu --dry-run            see what would be built
   kernel-builder build relu --json >events.json  for programs
+  kernel-builder build relu --watch              again after each change
 
 By default, everything is built that does not need a failed step, since a variant that fails says little \
 about others; --fail-fast stops early. A build that was stopped goes on where it ended.";
@@ -81,6 +93,15 @@ Examples:
 
 docs/plan.md of kernel-builder's repository describes the JSON.";
 
+pub const INIT: &str = "\
+Examples:
+  kernel-builder init --name acme/fast-relu      in ./fast-relu
+  kernel-builder init relu --name acme/relu --backends cpu cuda rocm
+  kernel-builder init --name acme/op --framework tvm-ffi --license MIT
+  kernel-builder init --name acme/op --example cutlass-gemm
+
+Without --name it asks, on a terminal. It needs no network, and never writes over a file.";
+
 pub const LIST_VARIANTS: &str = "\
 Examples:
   kernel-builder list-variants relu              names alone in a pipe
@@ -123,6 +144,21 @@ The page is one HTML file without scripts, which needs no network; its path is p
 pub const SCHEMA: &str = "\
 Examples:
   kernel-builder schema >build.schema.json       for an editor";
+
+pub const SKILLS: &str = "\
+Examples:
+  kernel-builder skills add                      list them
+  kernel-builder skills add cuda-kernels         for the assistants used here
+  kernel-builder skills add cuda-kernels --dest .claude/skills";
+
+pub const TEST: &str = "\
+Examples:
+  kernel-builder test                            the kernel in this folder
+  kernel-builder test relu -- -k dtype -x        arguments of pytest
+  kernel-builder test relu --shell               with the pinned torch
+
+The tests in tests/ load the build with the `kernels` client of this machine's Python, if that has torch and \
+pytest, and otherwise in the test shell. It exits as pytest does, and with 5 if every test was skipped.";
 
 pub const TESTSHELL: &str = "\
 Examples:

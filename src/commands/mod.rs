@@ -1,6 +1,7 @@
 //! Commands, one per file. Each reads its arguments (src/cli.rs), calls the engine (src/build/) and
 //! prints. None decides about kernels.
 
+mod benchmark;
 mod build;
 mod build_result;
 mod build_summary;
@@ -12,6 +13,7 @@ mod fetch;
 mod format;
 mod generate;
 mod graph;
+mod init;
 mod list_variants;
 mod man;
 mod pin;
@@ -20,10 +22,13 @@ mod plan;
 mod report;
 mod schema;
 mod shell;
+mod skills;
+mod test;
 mod update_build;
 mod usage;
 mod verify_pins;
 mod verify_reproducible;
+mod watch;
 
 pub use self::usage::report_usage;
 
@@ -34,10 +39,12 @@ use miette::Diagnostic;
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::benchmark::BenchmarkError;
 use crate::build::{EngineError, ShellKind};
 use crate::cli::{Cli, Command};
 use crate::emit::EmitError;
 use crate::file::help_for_io;
+use crate::init::InitError;
 use crate::kernel::LoadError;
 use crate::manifest::update::UpdateError;
 use crate::nix::NixError;
@@ -58,6 +65,14 @@ pub enum CommandError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Refresh(#[from] RefreshError),
+
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Init(#[from] InitError),
+
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Benchmark(#[from] BenchmarkError),
 
     #[error("no package is named, and none is pinned yet")]
     #[diagnostic(
@@ -136,6 +151,55 @@ pub enum CommandError {
         opener: &'static str,
     },
 
+    #[error("there is no folder {folder}: the kernel has no tests")]
+    #[diagnostic(
+        code(test::none),
+        help(
+            "write tests for pytest there, which load the kernel: those of `kernel-builder init` show how"
+        )
+    )]
+    NoTests { folder: Utf8PathBuf },
+
+    #[error("no class in {folder} has anything to measure")]
+    #[diagnostic(
+        code(benchmark::none),
+        help(
+            "write benchmark*.py there, with classes derived from kernels.Benchmark: that of `kernel-builder init` shows how"
+        )
+    )]
+    NoBenchmarks { folder: Utf8PathBuf },
+
+    #[error("the result is wrong: {}", .0.join(", "))]
+    #[diagnostic(
+        code(benchmark::wrong),
+        help(
+            "the `verify_*` function of the workload computes another result; the table has the largest difference"
+        )
+    )]
+    WrongResults(Vec<String>),
+
+    #[error("the new kernel has no name")]
+    #[diagnostic(
+        code(init::unnamed),
+        help(
+            "give it one: `kernel-builder init --name OWNER/NAME`; on a terminal, this command asks"
+        )
+    )]
+    Unnamed,
+
+    #[error("there is no guide {name}")]
+    #[diagnostic(code(skills::unknown), help("the guides are {known}"))]
+    UnknownSkill { name: String, known: String },
+
+    #[error("no assistant has settings in this folder")]
+    #[diagnostic(
+        code(skills::none),
+        help(
+            "name the folder for guides, as in `--dest .claude/skills`, or create .claude, .codex or .opencode"
+        )
+    )]
+    NoAssistant,
+
     #[error("the command ended with {code}")]
     #[diagnostic(code(shell::command), help("its own words are printed above"))]
     Shell { code: u8 },
@@ -175,6 +239,8 @@ impl CommandError {
             _ if self.is_closed_pipe() => 0,
             Self::Engine(error) => error.exit_code(),
             Self::Refresh(error) => error.exit_code(),
+            Self::Init(error) => error.exit_code(),
+            Self::Benchmark(_) => 3,
             Self::Shell { code } => *code,
             Self::Update(UpdateError::Problems(_))
             | Self::Old(_)
@@ -182,8 +248,16 @@ impl CommandError {
             | Self::Irreproducible { .. }
             | Self::Stale
             | Self::Syntax { .. }
+            | Self::NoTests { .. }
+            | Self::NoBenchmarks { .. }
+            | Self::WrongResults(_)
             | Self::Unformatted(_) => 1,
-            Self::UnknownCode { .. } | Self::NoPackages | Self::Folder { .. } => 2,
+            Self::UnknownCode { .. }
+            | Self::NoPackages
+            | Self::Unnamed
+            | Self::UnknownSkill { .. }
+            | Self::NoAssistant
+            | Self::Folder { .. } => 2,
             Self::Update(UpdateError::Defect { .. })
             | Self::UnreachedPins
             | Self::NotReady { .. }
@@ -258,6 +332,7 @@ pub fn run(cli: Cli) -> Result<(), CommandError> {
             .map_err(|source| CommandError::Folder { folder, source })?;
     }
     match cli.command {
+        Command::Benchmark(arguments) => benchmark::run(&arguments),
         Command::Build(arguments) => build::run(&arguments),
         Command::CheckConfig(arguments) => check_config::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
@@ -268,6 +343,7 @@ pub fn run(cli: Cli) -> Result<(), CommandError> {
         Command::Format(arguments) => format::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Graph(arguments) => graph::run(&arguments),
+        Command::Init(arguments) => init::run(&arguments),
         Command::ListVariants(arguments) => list_variants::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
         Command::Pin(arguments) => pin::run(arguments),
@@ -275,6 +351,8 @@ pub fn run(cli: Cli) -> Result<(), CommandError> {
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Schema => schema::run(),
+        Command::Skills(arguments) => skills::run(&arguments),
+        Command::Test(arguments) => test::run(&arguments),
         Command::Testshell(arguments) => shell::run(&arguments, ShellKind::Test),
         Command::UpdateBuild(arguments) => update_build::run(&arguments),
         Command::VerifyPins(arguments) => verify_pins::run(&arguments),

@@ -14,9 +14,10 @@ usage: kernel-builder COMMAND [KERNEL_DIR]; the kernel is the current folder if 
 
 These commands take a new kernel from its files to Python:
 
+  kernel-builder init           write a new kernel
   kernel-builder check-config   find mistakes in build.toml and in the files that it names
   kernel-builder build          build the variants that are bundled for this system
-  kernel-builder testshell      open a shell in which Python imports the built kernel
+  kernel-builder test           run the kernel's tests with the variant for this machine
   kernel-builder generate       write build.nix, with which Nix alone builds the kernel
 
 `kernel-builder --help` lists all commands, `kernel-builder build --help` the options of one.";
@@ -24,8 +25,8 @@ These commands take a new kernel from its files to Python:
 /// Commands of other builders, or those that users expect, each with the command of this program.
 const FOREIGN_COMMANDS: [(&[&str], &str); 8] = [
     (
-        &["init", "new", "create"],
-        "a kernel starts as a copy of an example: examples/relu (C++ and CUDA) or examples/silu-and-mul (Python)",
+        &["new", "create", "scaffold"],
+        "a similar subcommand exists: 'init'",
     ),
     (
         &["upload", "build-and-upload", "publish", "push"],
@@ -49,16 +50,16 @@ const FOREIGN_COMMANDS: [(&[&str], &str); 8] = [
         "no project files are generated; `kernel-builder devshell` has the compilers and torch",
     ),
     (
-        &["fill-card", "skills"],
-        "kernel-builder builds kernels and writes no cards or guides",
+        &["fill-card"],
+        "kernel-builder builds kernels and writes no cards",
     ),
     (
         &["shell", "develop", "dev"],
         "a similar subcommand exists: 'devshell'",
     ),
     (
-        &["test", "check"],
-        "`kernel-builder check-config` checks the files, `kernel-builder testshell` opens a shell for tests",
+        &["check"],
+        "`kernel-builder check-config` checks the files, `kernel-builder test` runs the tests",
     ),
 ];
 

@@ -25,6 +25,7 @@ impl Clone {
             "Cargo.lock",
             "Cargo.toml",
             "build.rs",
+            "docs",
             "examples",
             "flake.lock",
             "flake.nix",

@@ -1,0 +1,12 @@
+{
+  description = "Leaky ReLU with a backward pass";
+
+  inputs.kernel-builder.url = "path:../..";
+
+  outputs =
+    { self, kernel-builder }:
+    kernel-builder.lib.genFlakeOutputs {
+      inherit self;
+      path = ./.;
+    };
+}
