@@ -10,7 +10,7 @@ export NIX_REMOTE=${NIX_REMOTE:-$PWD/target/nix-store}
 venv=.venv-bench
 [ -e "$venv/.complete" ] || {
     python3 -m venv --clear "$venv"
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check cmake==4.4.4 ninja==1.13.2
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r scripts/requirements/bench.txt
     touch "$venv/.complete"
 }
 export KERNEL_BUILDER_BENCH_TOOLS=$PWD/$venv/bin

@@ -12,7 +12,7 @@ python3 scripts/comments.py --check
 venv=.venv-lint
 [ -e "$venv/.complete" ] || {
     python3 -m venv --clear "$venv"
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check ruff==0.15.10
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r scripts/requirements/lint.txt
     touch "$venv/.complete"
 }
 "$venv/bin/ruff" check --quiet .

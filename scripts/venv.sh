@@ -4,19 +4,17 @@
 # NVIDIA's.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
-dir=$1 torch=torch==${2:-2.11.0}
+dir=$1 torch=$root/scripts/requirements/torch-${2:-2.11.0}
 [ ! -e "$dir/.complete" ] || exit 0
 
 python3 -m venv --clear "$dir"
-pip=("$dir/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile)
-# NB: filelock and the packages after it are torch's own requirements, without NVIDIA's libraries.
-"${pip[@]}" kernels==0.17.2 numpy pytest filelock fsspec jinja2 networkx sympy typing-extensions
+pip=("$dir/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes)
+"${pip[@]}" -r "$root/scripts/requirements/client.txt" -r "$torch.txt"
 
 libraries=$(ldconfig -p 2>/dev/null || true)
 if [[ $libraries == *libcuda.so.1* ]]; then
-    "${pip[@]}" "$torch"
+    "${pip[@]}" -r "$torch-gpu.txt"
 else
-    "${pip[@]}" --no-deps "$torch"
     "$dir/bin/python" "$root/nix/python/cuda_runtime_stubs.py" >/dev/null
 fi
 touch "$dir/.complete"

@@ -6,7 +6,9 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
 /// The start of the name of every unfinished file and folder.
@@ -93,6 +95,51 @@ pub fn rename_into_place(file: NamedTempFile, path: &Utf8Path) -> std::io::Resul
     Ok(())
 }
 
+/// Puts a folder into the place of another one, or where none is. The folder that was there is then
+/// at `new`, or at `new` with `.old` at its end.
+///
+/// # Errors
+/// The errors of the file system; the place then has the old folder, or none if it had none.
+pub fn replace_folder(new: &Utf8Path, place: &Utf8Path) -> std::io::Result<()> {
+    if !place.exists() {
+        return std::fs::rename(new, place);
+    }
+    let (from, to) = (new.as_str(), place.as_str());
+    match renameat_with(CWD, from, CWD, to, RenameFlags::EXCHANGE) {
+        // A file system that cannot exchange names, as on some networks.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            let old = Utf8PathBuf::from(format!("{new}.old"));
+            std::fs::rename(place, &old)?;
+            std::fs::rename(new, place).inspect_err(|_| {
+                // NB: the first error is the one to report.
+                let _ = std::fs::rename(&old, place);
+            })
+        }
+        result => Ok(result?),
+    }
+}
+
+/// The folder at or above a path in which any user of the machine may put another folder into the
+/// path's place; `None` if there is none. A folder such as /tmp, where everybody may create and
+/// only owners may rename, is one unless this user or root owns the next folder of the path.
+pub fn open_to_others(path: &Utf8Path) -> Option<&Utf8Path> {
+    const OTHERS_MAY_WRITE: u32 = 0o002;
+    const OWNERS_RENAME: u32 = 0o1000;
+    let own = rustix::process::geteuid().as_raw();
+    let mut next_is_own = false;
+    path.ancestors().find(|folder| {
+        let Ok(metadata) = folder.metadata() else {
+            // It will be created by this user.
+            next_is_own = true;
+            return false;
+        };
+        let is_open = metadata.mode() & OTHERS_MAY_WRITE != 0
+            && !(metadata.mode() & OWNERS_RENAME != 0 && next_is_own);
+        next_is_own = [0, own].contains(&metadata.uid());
+        is_open
+    })
+}
+
 /// A text that changes when the file at a path is replaced or written: the file's real path, its
 /// size and its time. It does not depend on the content.
 pub fn identity(path: &Path) -> String {
@@ -105,6 +152,27 @@ pub fn identity(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_below_one_that_all_may_write_to_is_open() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let dir = Utf8Path::from_path(dir.path()).expect("UTF-8");
+        let (shared, cache) = (dir.join("shared"), dir.join("shared/cache/library"));
+        std::fs::create_dir(&shared).expect("a folder");
+        let set = |mode| std::fs::set_permissions(&shared, Permissions::from_mode(mode));
+        for (mode, is_open) in [
+            (0o755, false),
+            (0o777, true),
+            (0o1777, false),
+            (0o775, false),
+        ] {
+            set(mode).expect("a mode");
+            let expected = is_open.then_some(shared.as_path());
+            assert_eq!(open_to_others(&cache), expected, "{mode:o}");
+        }
+        set(0o1777).expect("a mode");
+        assert_eq!(open_to_others(&shared), Some(shared.as_path()));
+    }
 
     #[test]
     fn a_file_is_replaced_and_nothing_is_left_beside_it() {

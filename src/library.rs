@@ -2,12 +2,15 @@
 //! that a single binary builds kernels. Not the Nix code itself.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::OnceLock;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use include_dir::{Dir, include_dir};
 use sha2::{Digest, Sha256};
+
+use crate::file::{UNFINISHED, replace_folder};
 
 static PARTS: [(&str, Dir<'_>); 3] = [
     ("lib", include_dir!("$CARGO_MANIFEST_DIR/lib")),
@@ -108,7 +111,8 @@ fn digest_of(files: &[(Utf8PathBuf, &[u8])]) -> String {
 }
 
 /// Writes the library to a folder of `cache` that is named after its content, unless it is there
-/// already.
+/// with exactly this content. NB: Nix code runs with the rights of this user, so the name alone
+/// proves nothing.
 ///
 /// # Errors
 /// The errors of the file system.
@@ -118,23 +122,83 @@ pub fn unpack(cache: &Utf8Path) -> io::Result<Utf8PathBuf> {
     }
     let parent = cache.join("library");
     let target = parent.join(&own_digest()[..16]);
-    if target.exists() {
+    if holds_library(&target) {
         return Ok(target);
     }
     std::fs::create_dir_all(&parent)?;
-    let temporary = tempfile::tempdir_in(&parent)?;
+    let temporary = tempfile::Builder::new()
+        .prefix(UNFINISHED)
+        .tempdir_in(&parent)?;
+    let new = temporary.path().join("library");
     for (path, content) in files() {
-        let file = temporary.path().join(path);
+        let file = new.join(path);
         if let Some(dir) = file.parent() {
             std::fs::create_dir_all(dir)?;
         }
         std::fs::write(file, content)?;
     }
-    match std::fs::rename(temporary.path(), &target) {
-        // Another process was faster. The folder is named after its content, so the content is the
-        // same.
-        Err(_) if target.exists() => {}
+    let new = Utf8PathBuf::try_from(new).map_err(io::Error::other)?;
+    match replace_folder(&new, &target) {
+        // Another process was faster.
+        Err(_) if holds_library(&target) => {}
         result => result?,
     }
     Ok(target)
+}
+
+/// Whether a folder holds the files of the library and no others.
+fn holds_library(folder: &Utf8Path) -> bool {
+    let expected: BTreeMap<Utf8PathBuf, &[u8]> = files().into_iter().collect();
+    let mut count = 0;
+    let mut entries = walkdir::WalkDir::new(folder).into_iter();
+    let all = entries.all(|entry| {
+        let Ok(entry) = entry else {
+            return false;
+        };
+        if entry.file_type().is_dir() {
+            return true;
+        }
+        count += 1;
+        let path = entry.path().strip_prefix(folder).ok();
+        let content = path.and_then(|path| expected.get(Utf8Path::from_path(path)?));
+        entry.file_type().is_file()
+            && content.is_some_and(|content| {
+                std::fs::read(entry.path()).is_ok_and(|found| found == *content)
+            })
+    });
+    all && count == expected.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A changed file in the cache was evaluated: a way for others to run Nix code.
+    #[test]
+    fn a_library_in_the_cache_that_was_changed_is_written_again() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let cache = Utf8Path::from_path(dir.path()).expect("UTF-8");
+        let library = unpack(cache).expect("unpacked");
+        let file = library.join("nix/cli.nix");
+        let content = std::fs::read(&file).expect("a file");
+        let extra = library.join("nix/extra.nix");
+        let elsewhere = cache.join("cli.nix");
+        let changes: [&dyn Fn() -> io::Result<()>; 4] = [
+            &|| std::fs::write(&file, "evil"),
+            &|| std::fs::remove_file(&file),
+            &|| std::fs::write(&extra, "evil"),
+            &|| {
+                std::fs::rename(&file, &elsewhere)?;
+                std::os::unix::fs::symlink(&elsewhere, &file)
+            },
+        ];
+        for change in changes {
+            change().expect("changed");
+            assert_eq!(unpack(cache).expect("unpacked"), library);
+            assert_eq!(std::fs::read(&file).expect("a file"), content);
+            assert!(!file.is_symlink() && !extra.exists());
+        }
+        let left = library.parent().expect("a folder").read_dir_utf8();
+        assert_eq!(left.expect("a folder").count(), 1);
+    }
 }

@@ -3,16 +3,19 @@
 
 pub mod code;
 pub mod errors;
+mod positions;
 mod render;
 pub mod suggest;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::json;
 
 pub use self::code::Code;
-pub use self::render::RenderOptions;
+use self::positions::TextPositions;
+pub use self::render::{MAX_SHOWN, RenderOptions};
 
 /// The severity of a [`Problem`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -143,8 +146,15 @@ impl Problem {
 pub struct Problems {
     name: String,
     text: Arc<str>,
-    items: Vec<Problem>,
+    /// NB: a file may have as many problems as bytes, so no step looks at all of them for each.
+    items: BTreeMap<ProblemOrder, Problem>,
+    /// The key paths of faults. The edition of a file is no fault of the key that gave it away.
+    blamed: BTreeSet<String>,
 }
+
+/// The file that a problem is in, `None` for the collection's own; its first byte and its end; the
+/// number of earlier problems there.
+type ProblemOrder = (Option<String>, usize, usize, usize);
 
 impl Problems {
     /// An empty collection for the file shown as `name` whose whole content is `text`.
@@ -152,25 +162,36 @@ impl Problems {
         Self {
             name: name.into(),
             text: text.into(),
-            items: Vec::new(),
+            items: BTreeMap::new(),
+            blamed: BTreeSet::new(),
         }
     }
 
     /// Adds a problem at its place in the order of the file. A problem that is there already is not
     /// added again: a section that stands for two has each of its mistakes once.
     pub fn push(&mut self, problem: Problem) {
-        fn order(p: &Problem) -> (Option<&str>, usize, usize) {
-            let file = p.file.as_ref().map(|file| file.name.as_str());
-            (file, p.place.span.start, p.place.span.end)
+        let file = problem.file.as_ref().map(|file| file.name.clone());
+        let Range { start, end } = problem.place.span;
+        let here = (file.clone(), start, end, 0)..=(file.clone(), start, end, usize::MAX);
+        let mut earlier = self.items.range(here);
+        let count = earlier.clone().count();
+        if earlier.any(|(_, old)| *old == problem) {
+            return;
         }
-        let at = self
-            .items
-            .partition_point(|old| order(old) <= order(&problem));
-        let same_place = self.items[..at].iter().rev();
-        let mut same_place = same_place.take_while(|old| order(old) == order(&problem));
-        if !same_place.any(|old| *old == problem) {
-            self.items.insert(at, problem);
+        if problem.code != code::OLD_EDITION {
+            self.blamed.insert(problem.place.key.clone());
         }
+        self.items.insert((file, start, end, count), problem);
+    }
+
+    /// Whether there is a fault at or below a key path.
+    pub fn blames(&self, key: &str) -> bool {
+        let is_below = |separator: char| {
+            let prefix = format!("{key}{separator}");
+            let mut after = self.blamed.range(prefix.clone()..);
+            after.next().is_some_and(|key| key.starts_with(&prefix))
+        };
+        self.blamed.contains(key) || is_below('.') || is_below('[')
     }
 
     /// Name of the file, as given to the user.
@@ -185,7 +206,7 @@ impl Problems {
 
     /// Every problem, in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = &Problem> {
-        self.items.iter()
+        self.items.values()
     }
 
     /// Whether there are no problems.
@@ -209,7 +230,7 @@ impl Problems {
     }
 
     fn count(&self, severity: Severity) -> usize {
-        self.items.iter().filter(|p| p.severity == severity).count()
+        self.iter().filter(|p| p.severity == severity).count()
     }
 
     /// The closing line: `2 errors and 1 warning in build.toml`.
@@ -225,12 +246,9 @@ impl Problems {
             (e, w) => format!("{} and {}", plural(e, "error"), plural(w, "warning")),
         };
         // The file itself may have no problems, while another file has some.
-        let own = self.items.iter().any(|problem| problem.file.is_none());
+        let own = self.iter().any(|problem| problem.file.is_none());
         let own = (own || self.items.is_empty()).then_some(self.name());
-        let others = self
-            .items
-            .iter()
-            .filter_map(|problem| problem.file.as_ref());
+        let others = self.iter().filter_map(|problem| problem.file.as_ref());
         let mut files: Vec<&str> = own.into_iter().collect();
         files.extend(others.map(|file| file.name.as_str()));
         files.dedup();
@@ -252,13 +270,16 @@ impl Problems {
     /// The problems as JSON, for an editor or a CI job. Lines and columns count from 1, columns in
     /// Unicode scalar values; the end is the first position after the text.
     pub fn to_json(&self) -> serde_json::Value {
+        let mut positions: BTreeMap<&str, TextPositions<'_>> = BTreeMap::new();
         let problems: Vec<_> = self
-            .items
             .iter()
             .map(|p| {
                 let (file, text) = self.source_of(p);
-                let (line, column) = line_column(text, p.place.span.start);
-                let (end_line, end_column) = line_column(text, p.place.span.end);
+                let positions = positions
+                    .entry(file)
+                    .or_insert_with(|| TextPositions::new(text));
+                let (line, column) = positions.line_column(p.place.span.start);
+                let (end_line, end_column) = positions.line_column(p.place.span.end);
                 json!({
                     "code": p.code.id,
                     "severity": p.severity.as_str(),
@@ -284,15 +305,8 @@ impl Problems {
     /// Line and column, both from 1, of a byte offset of the file; an offset outside the text
     /// counts as the nearest one inside.
     pub fn line_column(&self, offset: usize) -> (usize, usize) {
-        line_column(&self.text, offset)
+        TextPositions::new(&self.text).line_column(offset)
     }
-}
-
-fn line_column(text: &str, offset: usize) -> (usize, usize) {
-    let before = &text[..floor_boundary(text, offset)];
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    let line = before.matches('\n').count() + 1;
-    (line, before[line_start..].chars().count() + 1)
 }
 
 /// Largest character boundary that is not above `offset`.

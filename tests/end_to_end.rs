@@ -5,10 +5,12 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use common::clone::{Clone, nix};
-use common::program::{kernel_builder, python, run, words};
+use common::program::{assert_no_process_has, kernel_builder, python, run, send, words};
 use serde_json::Value;
 
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
@@ -103,6 +105,25 @@ fn the_flake_builds_one_variant_all_variants_and_copies_them() {
         2
     );
 
+    // A folder of the user's with this name was removed, and a file of theirs in a variant's
+    // folder.
+    let notes = clone.relu().join(format!("build/{CPU}.new/notes.txt"));
+    let own = clone.relu().join(format!("build/{CPU}/notes.txt"));
+    std::fs::create_dir(notes.parent().expect("a folder")).expect("created");
+    std::fs::write(&notes, "mine").expect("written");
+    clone.nix(&["run", ".#build-and-copy"]);
+    assert!(notes.exists());
+    std::fs::write(&own, "mine").expect("written");
+    let mut copy = nix(&["run", ".#build-and-copy"]);
+    let output = copy.current_dir(clone.relu()).output().expect("start nix");
+    assert!(!output.status.success() && own.exists());
+    let said = words(&output);
+    assert!(said.contains("no build made"), "{said}");
+    assert!(said.contains("notes.txt: move it away first"), "{said}");
+    let entries = clone.relu().join("build").read_dir().expect("a folder");
+    assert_eq!(entries.count(), 3, "nothing unfinished is left");
+    std::fs::remove_file(own).expect("removed");
+
     // Files of the user's are never deleted, and edits of a build are mentioned.
     let build = || {
         kernel_builder("build")
@@ -131,6 +152,77 @@ fn the_flake_builds_one_variant_all_variants_and_copies_them() {
     std::fs::remove_file(foreign.join("metadata.json")).expect("remove");
     assert_eq!(build().status.code(), Some(1));
     assert!(foreign.join("__init__.py").exists());
+}
+
+/// A killed copy of a build was never replaced, and its temporary folder stayed.
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn a_copy_that_any_signal_ends_is_completed() {
+    end_copies(6);
+}
+
+#[test]
+#[ignore = "ends many builds: run by `make full-test`"]
+fn twenty_copies_that_any_signal_ends_are_completed() {
+    end_copies(21);
+}
+
+fn end_copies(times: u32) {
+    let clone = Clone::new();
+    // Enough files that a signal comes before the last one.
+    for number in 0..300 {
+        let name = format!("torch-ext/relu/data_{number}.py");
+        std::fs::write(clone.relu().join(name), "# data\n".repeat(3000)).expect("written");
+    }
+    let build = || {
+        let mut build = kernel_builder("build");
+        build.arg(clone.relu()).args(["--variant", CPU]);
+        build
+    };
+    run(&mut build());
+    let output = clone.relu().join("build");
+    let place = output.join(CPU);
+    let right = nix_hash(&place);
+    let mut in_the_copy = 0;
+    for number in 0..times {
+        // The old build is replaced, or there is none.
+        match number % 2 {
+            0 => std::fs::remove_file(place.join("data_7.py")).expect("removed"),
+            _ => std::fs::remove_dir_all(&place).expect("removed"),
+        }
+        let mut build_again = build();
+        let build_again = build_again.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut killed = build_again.spawn().expect("run");
+        let staged = || {
+            let mut entries = output.read_dir().expect("a folder").flatten();
+            entries.any(|entry| entry.file_name().to_string_lossy().starts_with(".kernel"))
+        };
+        while !staged() && killed.try_wait().expect("a status").is_none() {}
+        std::thread::sleep(Duration::from_millis(2) * (number / 3));
+        let signal = ["TERM", "INT", "KILL"][number as usize % 3];
+        send(signal, killed.id());
+        let status = killed.wait().expect("an end");
+        in_the_copy += u32::from(!status.success());
+        assert_no_process_has(&clone.relu());
+        run(&mut build());
+        assert_eq!(nix_hash(&place), right, "build {number}, ended by {signal}");
+        let names: Vec<_> = output.read_dir().expect("a folder").flatten().collect();
+        assert_eq!(
+            names.len(),
+            1,
+            "build {number}, ended by {signal}: {names:?}"
+        );
+    }
+    assert!(
+        in_the_copy >= times / 2,
+        "{in_the_copy} of {times} were ended"
+    );
+}
+
+/// The hash of a folder, as Nix itself computes it.
+fn nix_hash(folder: &Path) -> String {
+    let output = run(Command::new("nix-hash").arg(folder));
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 #[test]

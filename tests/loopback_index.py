@@ -8,8 +8,10 @@ for each request of a file: name, first byte, bytes sent.
 DIR/behaviour.json: {"ranges": false, "rate": bytes per second, "faults": {NAME: [FAULT...]}}. Each
 request of a file takes the next fault: "ok"; "stall:N" and "cut:N" send N bytes, then nothing, or
 the end of the connection at once; "wrong" sends other bytes; "status:N" an error; "wait:NAME" waits
-until another file was requested; "only:FAULT" is never used up. "hashes": true lists wheels with
-theirs. "silent": true answers no request.
+until another file was requested; "drip" sends a byte now and then; "only:FAULT" is never used up.
+"hashes": true lists wheels with theirs. "silent": true answers no request. "page" answers requests
+of pages of projects with: "endless", a page without an end; "headers", a header each half second;
+"file", a redirect to a file.
 """
 
 import hashlib
@@ -45,7 +47,9 @@ class Handler(BaseHTTPRequestHandler):
             self.connection.settimeout(60)
             return self.rfile.read(1)
         kind, _, rest = self.path.lstrip("/").partition("/")
-        if kind == "simple":
+        if kind == "simple" and (page := behaviour().get("page")):
+            self.hostile_page(page)
+        elif kind == "simple":
             prefix = rest.strip("/").replace("-", "_") + "-"
             names = [path.name for path in (ROOT / "files").iterdir() if path.name.startswith(prefix)]
             names = [name for name in names if name.endswith((".whl", ".tar.gz"))]
@@ -64,6 +68,25 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", str(path.stat().st_size))
         self.end_headers()
+
+    def hostile_page(self, page):
+        with LOCK, (ROOT / "agents").open("a") as log:
+            log.write(self.headers.get("User-Agent", "") + "\n")
+        try:
+            if page == "file":
+                self.send_response(302)
+                self.send_header("Location", "file:///etc/passwd")
+                self.send_header("Content-Length", "0")
+                return self.end_headers()
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n")
+            if page == "endless":
+                self.wfile.write(b"\r\n")
+            while True:
+                self.wfile.write(b"<a>" * (1 << 14) if page == "endless" else b"X-Drip: 1\r\n")
+                self.wfile.flush()
+                time.sleep(0 if page == "endless" else 0.5)
+        except OSError:
+            self.close_connection = True
 
     def page(self, text):
         body = text.encode()
@@ -98,12 +121,23 @@ class Handler(BaseHTTPRequestHandler):
             body = body.translate(bytes(byte ^ 1 for byte in range(256)))
         if fault in ("stall", "cut"):
             body = body[: int(number)]
+        if fault == "drip":
+            return self.drip(body)
         sent = self.send(name, first, body)
         if fault == "stall" and sent == len(body):
             # The client has its own idea of how long to wait.
             self.connection.settimeout(60)
             self.rfile.read(1)
         self.close_connection = True
+
+    def drip(self, body):
+        self.close_connection = True
+        try:
+            for byte in body:
+                self.wfile.write(bytes([byte]))
+                time.sleep(0.2)
+        except OSError:
+            pass
 
     def send(self, name, first, body):
         sent = 0

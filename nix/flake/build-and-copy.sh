@@ -1,21 +1,33 @@
 # Copies every built variant to ./build/<variant>. Replaces variants that a build made, never
-# anything else.
+# anything else. NB: src/build/install.rs does the same for `kernel-builder build`.
 set -eu
 PATH=@seed@/bin
+fail() {
+    echo "error: $1: move it away first" >&2
+    exit 1
+}
 for variant in @bundle@/*; do
     target=build/${variant##*/}
-    if [ -e "$target" ] && [ ! -e "$target/metadata.json" ]; then
-        echo "error: $target is not a built variant (it has no metadata.json): move it away first" >&2
-        exit 1
-    fi
+    [ -e "$target" ] || continue
+    digests=$target/metadata.json
+    [ -e "$digests" ] || fail "$target is not a built variant (it has no metadata.json)"
+    # A build without digests does not say which files it has.
+    grep -q '"digest"' "$digests" || continue
+    find "$target" ! -type d ! -name '*.pyc' ! -path '*/__pycache__/*' ! -path "$digests*" -print0 |
+        while read -r -d '' file; do
+            grep -qF "\"${file#"$target"/}\":" "$digests" || fail "no build made $file"
+        done
 done
 mkdir -p build
+# NB: `kernel-builder build` removes folders of this name that a killed run leaves.
+staging=$(mktemp -d build/.kernel-builder-XXXXXX)
+trap 'rm -rf "$staging"' EXIT
 for variant in @bundle@/*; do
     target=build/${variant##*/}
-    rm -rf "$target.new"
-    cp -r "$variant" "$target.new"
-    chmod -R u+w "$target.new"
-    rm -rf "$target"
-    mv "$target.new" "$target"
+    cp -r "$variant" "$staging/new"
+    chmod -R u+w "$staging/new"
+    [ ! -e "$target" ] || mv "$target" "$staging/old"
+    mv "$staging/new" "$target"
+    rm -rf "$staging/old"
     echo "$target"
 done

@@ -99,9 +99,11 @@ let
         builtins.concatMap (tool: tool.include) frameworks
         ++ libraries
         ++ builtins.concatMap (tool: tool.include) toolkits;
-      # Prefixes of headers' paths, which must not reach the object.
+      # Prefixes of headers' paths, which must not reach the object: `assert` and libstdc++'s own
+      # checks print them.
       prefixes =
-        (
+        present [ (toolchain.host.sysroot or null) ]
+        ++ (
           if framework then
             present [
               toolchain.framework.prefix

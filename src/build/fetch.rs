@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
+use std::sync::OnceLock;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use miette::Diagnostic;
@@ -65,8 +66,19 @@ pub fn fetch_tool(nix: &Nix, options: &FetchOptions) -> Result<usize, EngineErro
     Ok(wanted.len() + crates)
 }
 
-/// The folder of the Nix library in the cache. Unpacks the library if it is not there.
+/// The folder of the Nix library in the cache. Unpacks the library if it is not there. Checks it
+/// once.
 pub fn unpack_library() -> Result<Utf8PathBuf, EngineError> {
+    static UNPACKED: OnceLock<Utf8PathBuf> = OnceLock::new();
+    if let Some(library) = UNPACKED.get() {
+        return Ok(library.clone());
+    }
+    let library = check_and_unpack()?;
+    Ok(UNPACKED.get_or_init(|| library).clone())
+}
+
+fn check_and_unpack() -> Result<Utf8PathBuf, EngineError> {
+    cache::check().map_err(pin_failed)?;
     library::unpack(&cache::dir()).map_err(failed_to("unpack the Nix library into the cache"))
 }
 

@@ -4,11 +4,9 @@
 use std::fs::File;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
 use tempfile::TempDir;
 
-use crate::file::UNFINISHED;
+use crate::file::{UNFINISHED, replace_folder};
 
 /// The folder, which other runs may use at the same time.
 pub struct OutputFolder {
@@ -58,23 +56,7 @@ impl OutputFolder {
     /// # Errors
     /// The errors of the file system; the place then has the old build, or none if it had none.
     pub fn put(&self, new: &Utf8Path, variant: &str) -> std::io::Result<()> {
-        let place = self.path.join(variant);
-        if !place.exists() {
-            return std::fs::rename(new, &place);
-        }
-        let (from, to) = (new.as_str(), place.as_str());
-        match renameat_with(CWD, from, CWD, to, RenameFlags::EXCHANGE) {
-            // A file system that cannot exchange names, as on some networks.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-                let old = Utf8PathBuf::from(format!("{new}.old"));
-                std::fs::rename(&place, &old)?;
-                std::fs::rename(new, &place).inspect_err(|_| {
-                    // NB: the first error is the one to report.
-                    let _ = std::fs::rename(&old, &place);
-                })
-            }
-            result => Ok(result?),
-        }
+        replace_folder(new, &self.path.join(variant))
     }
 }
 

@@ -50,12 +50,7 @@ impl<'a> Check<'a> {
 
     /// Whether a problem at or below the key path was reported already.
     pub fn is_blamed(&self, key: &str) -> bool {
-        // The edition of a file is no fault of the key that gave it away.
-        let mut faults = self.problems.iter().filter(|p| p.code != code::OLD_EDITION);
-        faults.any(|problem| {
-            let rest = problem.place.key.strip_prefix(key);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-        })
+        self.problems.blames(key)
     }
 
     /// Include directories.

@@ -10,7 +10,7 @@ use camino::{Utf8Component, Utf8DirEntry, Utf8Path, Utf8PathBuf};
 use super::check::Check;
 use super::source::is_header;
 use crate::manifest::{List, Spanned};
-use crate::problem::{Place, Problem, code, suggest};
+use crate::problem::{MAX_SHOWN, Place, Problem, code, suggest};
 
 /// The kind of thing that a path must name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,6 +162,10 @@ impl Check<'_> {
         expect: ExpectedPath,
         listed: &BTreeSet<Utf8PathBuf>,
     ) -> Option<Utf8PathBuf> {
+        // Each search reads the folder.
+        if self.problems.iter().nth(MAX_SHOWN).is_some() {
+            return None;
+        }
         let parent = path.parent()?;
         let entries = self.root.join(parent).read_dir_utf8().ok()?;
         let is_same_kind = |entry: &Utf8DirEntry| match expect {

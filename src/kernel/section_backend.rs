@@ -82,7 +82,13 @@ impl Check<'_> {
     /// NVIDIA capabilities that at least one toolkit compiles for.
     pub fn capabilities(&mut self, list: Option<&List<String>>) -> Vec<Capability> {
         let toolkits = self.toolkits;
-        let is_known = |capability: &Capability| toolkits.compiling_for(capability).is_some();
+        let known = toolkits.capabilities();
+        let is_known = |capability: &Capability| {
+            known.contains(&Capability {
+                ptx: false,
+                ..*capability
+            })
+        };
         self.known_gpus(list, is_known, |written| {
             unknown_capability(written, toolkits)
         })

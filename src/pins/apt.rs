@@ -203,7 +203,7 @@ impl Apt {
         command.args(["update", "-o", "APT::Update::Error-Mode=any"]);
         let lists = self.state.join("lists");
         let question = watch.ask_program(SOURCE).map_err(silent)?;
-        let output = run_watched(command, &question, || folder_size(&lists))
+        let output = run_watched(command, &question, None, || folder_size(&lists))
             .map_err(PinError::io("start", "apt-get"))?;
         check_success(&output, "the lists of Debian packages")?;
         question.answered();
@@ -222,7 +222,7 @@ impl Apt {
             command.arg(format!("{}={}", archive.name, archive.version));
         }
         let question = watch.ask_program(SOURCE).map_err(silent)?;
-        let output = run_watched(command, &question, || folder_size(dir))
+        let output = run_watched(command, &question, None, || folder_size(dir))
             .map_err(PinError::io("start", "apt-get"))?;
         check_success(&output, "Debian packages")
     }

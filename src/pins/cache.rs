@@ -5,9 +5,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::{Archive, PinError};
+use crate::file::open_to_others;
 use crate::hex;
 
-/// The user's cache folder of this program: `$KERNEL_BUILDER_CACHE`, else the XDG one.
+/// The user's cache folder of this program: `$KERNEL_BUILDER_CACHE`, else the XDG one. `check`
+/// refuses a folder that cannot be used.
 pub fn dir() -> Utf8PathBuf {
     let variable = |name| {
         std::env::var(name)
@@ -15,15 +17,33 @@ pub fn dir() -> Utf8PathBuf {
             .filter(|value| !value.is_empty())
             .map(Utf8PathBuf::from)
     };
+    // Without HOME, the home that the system has for this user.
+    let home = || Utf8PathBuf::try_from(std::env::home_dir()?).ok();
     variable("KERNEL_BUILDER_CACHE").unwrap_or_else(|| {
         variable("XDG_CACHE_HOME")
-            .unwrap_or_else(|| {
-                variable("HOME")
-                    .unwrap_or_else(|| "/tmp".into())
-                    .join(".cache")
-            })
+            .unwrap_or_else(|| home().unwrap_or_default().join(".cache"))
             .join("kernel-builder")
     })
+}
+
+/// Checks that no other user of the machine can put files of theirs into the cache: its Nix code
+/// runs with the rights of this user.
+///
+/// # Errors
+/// `PinError::Cache`
+pub fn check() -> Result<(), PinError> {
+    let cache = dir();
+    let why = match cache.as_str() {
+        ".cache/kernel-builder" => "this user has no home".to_owned(),
+        _ => {
+            let absolute = camino::absolute_utf8(&cache).map_err(PinError::io("find", &cache))?;
+            match open_to_others(&absolute.join("library")) {
+                None => return Ok(()),
+                Some(open) => format!("every user may write to {open}"),
+            }
+        }
+    };
+    Err(PinError::Cache { cache, why })
 }
 
 /// The path of an archive that is downloaded.

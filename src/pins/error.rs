@@ -33,6 +33,10 @@ pub enum IndexError {
     #[error("{}", .0.join("; "))]
     NotListed(Vec<String>),
 
+    /// The same, where an index broke HTTP or a limit.
+    #[error("{}", .0.join("; "))]
+    Unusable(Vec<String>),
+
     #[error("{project}: no index has this project")]
     NoProject { project: String },
 
@@ -147,6 +151,13 @@ pub enum PinError {
         )
     )]
     Offline { list: String },
+
+    #[error("the cache in {cache} is not safe to use: {why}")]
+    #[diagnostic(
+        code(pins::cache),
+        help("give KERNEL_BUILDER_CACHE a folder that only this user may write to")
+    )]
+    Cache { cache: Utf8PathBuf, why: String },
 
     #[error("failed to use the folder {dir}: {why}")]
     #[diagnostic(code(pins::folder), help("{help}"))]

@@ -6,7 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
 use thiserror::Error;
@@ -28,6 +28,13 @@ const PROGRESS: u64 = 1 << 18;
 
 /// The size of the largest page of an index in bytes. Pages of large projects have a few million.
 const LARGEST_PAGE: u64 = 1 << 27;
+
+/// The time that a page may take, in times of the silence after which a source is given up.
+const SLOWEST_PAGE: u32 = 8;
+
+/// The fewest bytes that a file must bring in the time after which a silent source is given up. A
+/// slower download would take days.
+const SLOWEST_FILE: u64 = 1 << 14;
 
 /// The bytes that this process received.
 static RECEIVED: AtomicU64 = AtomicU64::new(0);
@@ -62,6 +69,10 @@ pub enum HttpFailure {
     /// Another try would end the same.
     #[error("{0}")]
     Lasting(String),
+    /// The answer breaks HTTP or a limit: too many bytes, a redirect to a file. NB: pip, which has
+    /// no such limits, must not ask again.
+    #[error("{0}")]
+    Refused(String),
     /// The server has no file of that name.
     #[error("{0}")]
     Missing(String),
@@ -71,6 +82,13 @@ pub enum HttpFailure {
     /// The server is given up for all files. The words name it.
     #[error("{0}")]
     Silent(String),
+}
+
+impl HttpFailure {
+    /// Whether pip may do better, with its credentials for example.
+    pub fn is_for_pip(&self) -> bool {
+        matches!(self, HttpFailure::Lasting(_) | HttpFailure::Missing(_))
+    }
 }
 
 /// The bytes of a file that are wanted.
@@ -163,6 +181,11 @@ impl HttpClient {
         Ok(Self { agent, watch })
     }
 
+    /// The client without its habits: for requests that are no downloads.
+    pub fn into_agent(self) -> ureq::Agent {
+        self.agent
+    }
+
     /// A page as text.
     ///
     /// # Errors
@@ -174,6 +197,9 @@ impl HttpClient {
             |question| {
                 let request = limit_times(self.agent.get(url), question);
                 let request = request.header("Accept", accept);
+                // A page that comes byte by byte would never end.
+                let slowest = question.limit() * SLOWEST_PAGE;
+                let request = request.config().timeout_recv_body(Some(slowest)).build();
                 let mut answer = request.call().map_err(failure)?;
                 check_status(answer.status().as_u16())?;
                 question.answered();
@@ -378,6 +404,7 @@ fn copy(
 ) -> Result<u64, HttpFailure> {
     let mut buffer = vec![0; 1 << 16];
     let mut copied = 0;
+    let (mut looked, mut before) = (Instant::now(), 0);
     loop {
         let count = match body.read(&mut buffer) {
             Ok(0) => return Ok(copied),
@@ -387,8 +414,17 @@ fn copy(
         file.write_all(&buffer[..count])
             .map_err(|error| HttpFailure::Lasting(format!("{target}: {error}")))?;
         copied += count as u64;
-        question.answered();
         count_received(count as u64);
+        question.answered();
+        if copied - before >= SLOWEST_FILE {
+            (looked, before) = (Instant::now(), copied);
+        } else if looked.elapsed() >= question.limit() {
+            return Err(HttpFailure::Passing(format!(
+                "only {} bytes came in {} s",
+                copied - before,
+                question.limit().as_secs()
+            )));
+        }
     }
 }
 
@@ -435,7 +471,7 @@ fn failure(error: ureq::Error) -> HttpFailure {
         ureq::Error::ConnectionFailed | ureq::Error::HostNotFound | ureq::Error::Protocol(_) => {
             HttpFailure::Passing(error.to_string())
         }
-        error => HttpFailure::Lasting(error.to_string()),
+        error => HttpFailure::Refused(error.to_string()),
     }
 }
 

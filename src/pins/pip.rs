@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::IndexError;
 use super::http::{HttpClient, HttpFailure};
-use super::program::{folder_size, run_watched};
+use super::program::{ProgramBounds, folder_size, run_watched};
 use super::silence::{Question, SourceWatch};
 use super::simple::{self, ListedFile};
 use super::{Archive, PinError};
@@ -70,11 +70,12 @@ impl PipIndexes {
     /// The URL of a wheel, in the first index that lists it.
     ///
     /// # Errors
-    /// `IndexError::Http` if all indexes are given up, otherwise `IndexError::NotListed` with the
-    /// words of each index.
+    /// `IndexError::Http` if all indexes are given up, otherwise `IndexError::NotListed` or
+    /// `IndexError::Unusable` with the words of each index.
     pub fn find(&self, archive: &Archive) -> Result<String, IndexError> {
         let mut tried = Vec::new();
         let mut silent = Vec::new();
+        let mut is_usable = true;
         for (url, page) in self.pages(&archive.name) {
             let listed =
                 page.map(|files| files.into_iter().find(|listed| listed.file == archive.file));
@@ -82,7 +83,10 @@ impl PipIndexes {
                 Ok(Some(listed)) => return Ok(listed.url),
                 Ok(None) => tried.push(format!("{url}: it does not list {}", archive.file)),
                 Err(HttpFailure::Silent(why)) => silent.push(why),
-                Err(failure) => tried.push(format!("{url}: {failure}")),
+                Err(failure) => {
+                    is_usable &= failure.is_for_pip();
+                    tried.push(format!("{url}: {failure}"));
+                }
             }
         }
         if tried.is_empty() && !silent.is_empty() {
@@ -92,7 +96,10 @@ impl PipIndexes {
         if tried.is_empty() {
             tried.push("pip is configured to use no index".to_owned());
         }
-        Err(IndexError::NotListed(tried))
+        Err(match is_usable {
+            true => IndexError::NotListed(tried),
+            false => IndexError::Unusable(tried),
+        })
     }
 
     /// Whether pip may have a file although an index does not answer.
@@ -184,7 +191,8 @@ pub fn download(
     command.arg(format!("{}=={}", archive.name, archive.version));
     command.args((!asks_indexes).then_some("--no-index"));
     command.env("TMPDIR", dir);
-    let output = run_watched(command, question, || folder_size(dir))
+    let bounds = ProgramBounds::of_download(archive.size);
+    let output = run_watched(command, question, Some(bounds), || folder_size(dir))
         .map_err(PinError::io("start", "python3"))?;
     check_success(&output, &archive.file)
 }

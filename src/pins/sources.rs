@@ -30,7 +30,8 @@ enum PipChance {
     Anywhere,
     /// Its indexes do not answer, and it also has folders or pages of files.
     Links,
-    /// pip would fetch the same wrong file again, or does not work at all.
+    /// pip would fetch the same wrong file again, meet the same broken server without a limit, or
+    /// does not work at all.
     None,
 }
 
@@ -225,10 +226,14 @@ impl ArchiveSources {
                 };
                 (Err(silent(archive, why)), chance)
             }
-            Err(error) => (
-                Err(download(archive, error.to_string())),
-                PipChance::Anywhere,
-            ),
+            Err(error) => {
+                let chance = match error {
+                    IndexError::NotListed(_) => PipChance::Anywhere,
+                    IndexError::Unusable(_) if indexes.has_links() => PipChance::Links,
+                    _ => PipChance::None,
+                };
+                (Err(download(archive, error.to_string())), chance)
+            }
         }
     }
 
@@ -323,16 +328,15 @@ impl ArchiveSources {
                     }
                     Ok(path) => return (Ok(path), PipChance::None),
                 },
+                Err(HttpFailure::Silent(why)) => {
+                    return (Err(silent(archive, why)), PipChance::None);
+                }
                 Err(failure) => {
-                    return match failure {
-                        HttpFailure::Silent(why) => (Err(silent(archive, why)), PipChance::None),
-                        HttpFailure::Foreign(why) => (Err(download(archive, why)), PipChance::None),
-                        HttpFailure::Passing(why)
-                        | HttpFailure::Lasting(why)
-                        | HttpFailure::Missing(why) => {
-                            (Err(download(archive, why)), PipChance::Anywhere)
-                        }
+                    let chance = match failure.is_for_pip() {
+                        true => PipChance::Anywhere,
+                        false => PipChance::None,
                     };
+                    return (Err(download(archive, failure.to_string())), chance);
                 }
             }
         }

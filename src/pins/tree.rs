@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::unix::fs::PermissionsExt;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use flate2::read::GzDecoder;
 use zip::ZipArchive;
 
@@ -24,18 +24,52 @@ pub enum MemberAccess {
     Wholes,
 }
 
-/// Builds a tree in `dir`.
+/// The most bytes of a tree whose size is not pinned.
+const LARGEST_UNPINNED: u64 = 1 << 34;
+
+/// The bytes that headers of members may have in a small `.tar.gz`.
+const HEADERS: u64 = 1 << 26;
+
+/// The bytes that may still be unpacked for a tree: a small archive may hold a thousand times its
+/// size.
+#[derive(Clone, Copy)]
+struct Room {
+    size: u64,
+    left: u64,
+}
+
+impl Room {
+    fn new(size: Option<u64>) -> Self {
+        let size = size.unwrap_or(LARGEST_UNPINNED);
+        Self { size, left: size }
+    }
+
+    /// Takes the bytes of a member.
+    fn take(&mut self, bytes: u64) -> std::io::Result<()> {
+        let left = self.left.checked_sub(bytes);
+        let size = self.size;
+        self.left = left.ok_or_else(|| {
+            std::io::Error::other(format!("it unpacks to more than the pinned {size} bytes"))
+        })?;
+        Ok(())
+    }
+}
+
+/// Builds a tree in `dir`. Its files may have `size` bytes.
 ///
 /// # Errors
-/// Errors of downloads, and of archives that lack the wanted members.
+/// Errors of downloads, and of archives that lack the wanted members or unpack to more.
 pub fn build(
     wanted: &[TreeSource],
+    size: Option<u64>,
     from: MemberAccess,
     sources: &ArchiveSources,
     dir: &Utf8Path,
 ) -> Result<(), PinError> {
+    let mut room = Room::new(size);
     wanted.iter().try_for_each(|source| {
-        sources.with_archive_lock(&source.archive, || take_from(source, from, sources, dir))
+        let take = || take_from(source, from, sources, dir, &mut room);
+        sources.with_archive_lock(&source.archive, take)
     })
 }
 
@@ -44,6 +78,7 @@ fn take_from(
     from: MemberAccess,
     sources: &ArchiveSources,
     dir: &Utf8Path,
+    room: &mut Room,
 ) -> Result<(), PinError> {
     let TreeSource { archive, take } = source;
     let take = &Selection::new(archive, take)?;
@@ -52,15 +87,19 @@ fn take_from(
         && !cache::path(archive).exists()
         && let Some(size) = archive.size
     {
+        let mut rest = *room;
         let picked = sources
             .members(archive, size, |name| take.target(name).is_some())
             .and_then(|mut wheel| {
                 let _adding = sources.progress.adding(&archive.file);
-                pick_wheel(archive, &mut wheel, take, dir)
+                pick_wheel(archive, &mut wheel, take, dir, &mut rest)
                     .map_err(|error| IndexError::Wheel(error.why()))
             });
         match picked {
-            Ok(()) => return Ok(()),
+            Ok(()) => {
+                *room = rest;
+                return Ok(());
+            }
             // Without pip or its index, other sources may have the whole file.
             Err(IndexError::Configuration(_) | IndexError::Http(HttpFailure::Silent(_))) => {}
             // The whole file is always an alternative, since any index serves it.
@@ -69,7 +108,7 @@ fn take_from(
     }
     let file = sources.archive(archive)?;
     let _adding = sources.progress.adding(&archive.file);
-    unpack(archive, &file, take, dir)
+    unpack(archive, &file, take, dir, room)
 }
 
 fn unpack(
@@ -77,20 +116,21 @@ fn unpack(
     file: &Utf8Path,
     take: &Selection<'_>,
     dir: &Utf8Path,
+    room: &mut Room,
 ) -> Result<(), PinError> {
     let failed = |why: &dyn std::fmt::Display| defect(archive, why);
     let opened = File::open(file).map_err(PinError::io("open", file))?;
     match archive.kind {
         ArchiveKind::Wheel => {
             let mut wheel = ZipArchive::new(opened).map_err(|error| failed(&error))?;
-            pick_wheel(archive, &mut wheel, take, dir)
+            pick_wheel(archive, &mut wheel, take, dir, room)
         }
         ArchiveKind::Deb => {
             let data = deb_data(opened).map_err(|error| failed(&error))?;
-            pick_tar(archive, &data[..], take, dir)
+            pick_tar(archive, &data[..], take, dir, room)
         }
         ArchiveKind::Tarball => {
-            let unpacked = unpack_all(opened, dir).map_err(|error| PinError::Download {
+            let unpacked = unpack_all(opened, dir, room).map_err(|error| PinError::Download {
                 name: archive.file.clone(),
                 why: format!("its server has something that cannot be unpacked: {error}"),
                 help: "find out why before you use it".to_owned(),
@@ -98,7 +138,7 @@ fn unpack(
             std::fs::remove_file(file).map_err(PinError::io("remove", file))?;
             unpacked
         }
-        ArchiveKind::Sdist => pick_tar(archive, GzDecoder::new(opened), take, dir),
+        ArchiveKind::Sdist => pick_tar(archive, GzDecoder::new(opened), take, dir, room),
         ArchiveKind::Rpm | ArchiveKind::File => Err(failed(
             &"trees are taken from wheels, source distributions and Debian packages only",
         )),
@@ -106,11 +146,28 @@ fn unpack(
 }
 
 /// Unpacks a `.tar.gz` without its first folder, with links and executable files, as Nix's fetchers
-/// do. NB: the archive's hash is not known. `tar::Archive::unpack` refuses members that lead out of
-/// the folder, also by links.
-fn unpack_all(file: File, dir: &Utf8Path) -> std::io::Result<()> {
+/// do. NB: the archive's hash is not known. `tar` refuses members that lead out of the folder, also
+/// by links.
+fn unpack_all(file: File, dir: &Utf8Path, room: &mut Room) -> std::io::Result<()> {
     let whole = tempfile::tempdir_in(dir)?;
-    tar::Archive::new(GzDecoder::new(file)).unpack(whole.path())?;
+    // Each member has a header and is filled up: many empty members need bytes, too.
+    let longest = room.left.saturating_mul(4).saturating_add(HEADERS);
+    let mut tar = tar::Archive::new(GzDecoder::new(file).take(longest));
+    let mut folders = Vec::new();
+    for entry in tar.entries()? {
+        let mut entry = entry?;
+        room.take(entry.size())?;
+        if entry.header().entry_type().is_dir() {
+            folders.push(entry);
+        } else {
+            entry.unpack_in(whole.path())?;
+        }
+    }
+    // A folder that nobody may write to gets its mode after its members.
+    folders.sort_by(|one, other| other.path_bytes().cmp(&one.path_bytes()));
+    for mut folder in folders {
+        folder.unpack_in(whole.path())?;
+    }
     for first in whole.path().read_dir()? {
         for entry in first?.path().read_dir()? {
             let entry = entry?;
@@ -125,6 +182,7 @@ fn pick_wheel(
     wheel: &mut ZipArchive<impl Read + Seek>,
     take: &Selection<'_>,
     dir: &Utf8Path,
+    room: &mut Room,
 ) -> Result<(), PinError> {
     let failed = |why: &dyn std::fmt::Display| defect(archive, why);
     let mut found = 0;
@@ -136,7 +194,7 @@ fn pick_wheel(
             && entry.is_file()
         {
             let mut member = wheel.by_index(index).map_err(|error| failed(&error))?;
-            write(&dir.join(target), &mut member).map_err(|error| failed(&error))?;
+            write(&dir.join(target), &mut member, room).map_err(|error| failed(&error))?;
             found += 1;
         }
     }
@@ -148,6 +206,7 @@ fn pick_tar(
     data: impl Read,
     take: &Selection<'_>,
     dir: &Utf8Path,
+    room: &mut Room,
 ) -> Result<(), PinError> {
     let failed = |why: &dyn std::fmt::Display| defect(archive, why);
     let mut found = 0;
@@ -159,7 +218,7 @@ fn pick_tar(
         if let Some(target) = take.target(&name)
             && entry.header().entry_type().is_file()
         {
-            write(&dir.join(target), &mut entry).map_err(|error| failed(&error))?;
+            write(&dir.join(target), &mut entry, room).map_err(|error| failed(&error))?;
             found += 1;
         }
     }
@@ -219,12 +278,14 @@ fn deb_data(file: File) -> std::io::Result<Vec<u8>> {
     Err(std::io::Error::other("no data.tar.xz in it"))
 }
 
-fn write(path: &Utf8PathBuf, content: &mut dyn Read) -> std::io::Result<()> {
+/// Writes a member, of which no byte more than the room is read.
+fn write(path: &Utf8Path, content: &mut dyn Read, room: &mut Room) -> std::io::Result<()> {
     if let Some(dir) = path.parent() {
         std::fs::create_dir_all(dir)?;
     }
     let mut file = File::create(path)?;
-    std::io::copy(content, &mut file)?;
+    let read = std::io::copy(&mut content.take(room.left + 1), &mut file)?;
+    room.take(read)?;
     let program = path.parent().and_then(Utf8Path::file_name) == Some("bin");
     file.set_permissions(std::fs::Permissions::from_mode(if program {
         0o755

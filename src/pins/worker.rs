@@ -150,7 +150,7 @@ impl FetchWorker<'_> {
             let built = dir.join(&tree.name);
             empty(dir)?;
             std::fs::create_dir(&built).map_err(PinError::io("create", &built))?;
-            let build = || tree::build(&tree.sources, from, sources, &built);
+            let build = || tree::build(&tree.sources, tree.size, from, sources, &built);
             match from {
                 tree::MemberAccess::Parts => self.measure(&[missing], build)?,
                 tree::MemberAccess::Wholes => self.measure(&[], build)?,

@@ -2,13 +2,21 @@
 //! parent module.
 
 use std::fmt;
+use std::ops::Range;
 
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError,
     MietteSpanContents, SourceCode, SourceSpan, SpanContents,
 };
 
-use super::{Problem, Problems, Severity, floor_boundary, line_column};
+use super::positions::TextPositions;
+use super::{Problem, Problems, Severity, floor_boundary};
+
+/// The most problems that are shown. JSON has all of them.
+pub const MAX_SHOWN: usize = 100;
+
+/// The most bytes of a text, and of the lines around a place, that are shown.
+const MAX_TEXT: usize = 4000;
 
 /// Options for the layout of [`Problems::render`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,8 +37,8 @@ impl Default for RenderOptions {
 }
 
 impl Problems {
-    /// Every problem with its code, key path, message, snippet and cure, then the summary
-    /// line. Empty when there are no problems.
+    /// The problems with code, key path, message, snippet and cure, then the summary line. Of very
+    /// many problems the first ones, errors before warnings. Empty when there are no problems.
     pub fn render(&self, options: RenderOptions) -> String {
         if self.is_empty() {
             return String::new();
@@ -47,7 +55,7 @@ impl Problems {
             .with_links(false);
         let mut source = SourceLines::new(self.name(), printable(self.text()));
         let mut out = String::new();
-        for problem in self.iter() {
+        for problem in self.shown() {
             // Definitions of one file follow each other.
             let (name, text) = self.source_of(problem);
             if source.name != name {
@@ -60,14 +68,36 @@ impl Problems {
             // Writing to a String fails only if miette rejects a span; the spans are clamped,
             // and the plain form keeps the message even then.
             if handler.render_report(&mut out, &view).is_err() {
-                let (line, column) = line_column(text, problem.place.span.start);
+                let start = problem.place.span.start;
+                let (line, column) = TextPositions::new(text).line_column(start);
                 out.push_str(&format!("{name}:{line}:{column}: {}\n", view));
             }
             out.push('\n');
         }
+        let hidden = self.iter().count().saturating_sub(MAX_SHOWN);
+        if hidden > 0 {
+            out.push_str(&format!(
+                "and {hidden} more: `kernel-builder check-config --json` lists all\n"
+            ));
+        }
         out.push_str(&self.summary());
         out.push('\n');
         out
+    }
+
+    /// The problems that are shown, in the order of the file.
+    fn shown(&self) -> impl Iterator<Item = &Problem> {
+        let mut errors = MAX_SHOWN;
+        let mut warnings = MAX_SHOWN.saturating_sub(self.error_count());
+        self.iter().filter(move |problem| {
+            let room = match problem.severity {
+                Severity::Error => &mut errors,
+                Severity::Warning => &mut warnings,
+            };
+            let has_room = *room > 0;
+            *room -= usize::from(has_room);
+            has_room
+        })
     }
 }
 
@@ -91,9 +121,13 @@ fn printable(text: &str) -> String {
 }
 
 /// The text with every character that could steer a terminal replaced by its number, for text
-/// without spans.
+/// without spans. Only the begin of a very long text.
 fn one_line(text: &str) -> String {
-    text.chars()
+    let shown = &text[..floor_boundary(text, MAX_TEXT)];
+    let rest = if shown.len() < text.len() { "…" } else { "" };
+    shown
+        .chars()
+        .chain(rest.chars())
         .map(|c| match c {
             '\n' => "\n".to_owned(),
             c if c.is_control()
@@ -127,6 +161,13 @@ impl<'a> SourceLines<'a> {
             .partition_point(|start| *start <= offset)
             .saturating_sub(1)
     }
+
+    /// The bytes of the lines around a span.
+    fn around(&self, span: &Range<usize>, before: usize, after: usize) -> Range<usize> {
+        let first = self.line_of(span.start).saturating_sub(before);
+        let last = self.line_of(span.end) + after;
+        self.lines[first]..self.lines.get(last + 1).map_or(self.text.len(), |end| *end)
+    }
 }
 
 impl SourceCode for SourceLines<'_> {
@@ -139,12 +180,9 @@ impl SourceCode for SourceLines<'_> {
         // miette counts lines from the start of the text that it is given. With a whole file and
         // thousands of problems that takes a minute, so miette gets only the lines that it will
         // show.
-        let first = self
-            .line_of(span.offset())
-            .saturating_sub(context_lines_before);
-        let last = self.line_of(span.offset() + span.len()) + context_lines_after;
-        let window =
-            self.lines[first]..self.lines.get(last + 1).map_or(self.text.len(), |end| *end);
+        let bytes = span.offset()..span.offset() + span.len();
+        let window = self.around(&bytes, context_lines_before, context_lines_after);
+        let first = self.line_of(window.start);
         let shown = SourceSpan::from((span.offset().saturating_sub(window.start), span.len()));
         let inner = self.text[window.clone()].read_span(
             &shown,
@@ -179,7 +217,12 @@ struct ProblemView<'a> {
 }
 
 impl ProblemView<'_> {
-    fn label(&self, span: &std::ops::Range<usize>, text: &str, primary: bool) -> LabeledSpan {
+    /// Whether a span with its lines is short enough to be shown.
+    fn is_short(&self, span: &Range<usize>) -> bool {
+        self.source.around(span, 1, 1).len() <= MAX_TEXT
+    }
+
+    fn label(&self, span: &Range<usize>, text: &str, primary: bool) -> LabeledSpan {
         let start = floor_boundary(&self.source.text, span.start);
         let end = floor_boundary(&self.source.text, span.end).max(start);
         let text = (!text.is_empty()).then(|| one_line(text));
@@ -202,10 +245,15 @@ impl std::error::Error for ProblemView<'_> {}
 impl Diagnostic for ProblemView<'_> {
     fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         let Problem { code, place, .. } = self.problem;
-        Some(match place.key.as_str() {
-            "" => Box::new(code),
-            key => Box::new(format!("{code} at {}", one_line(key))),
-        })
+        let key = match place.key.as_str() {
+            "" => String::new(),
+            key => format!(" at {}", one_line(key)),
+        };
+        let line = match self.is_short(&place.span) {
+            true => String::new(),
+            false => format!(" in line {}", self.source.line_of(place.span.start) + 1),
+        };
+        Some(Box::new(format!("{code}{key}{line}")))
     }
 
     fn severity(&self) -> Option<miette::Severity> {
@@ -221,12 +269,14 @@ impl Diagnostic for ProblemView<'_> {
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        Some(self.source)
+        self.is_short(&self.problem.place.span)
+            .then_some(self.source as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let first = self.label(&self.problem.place.span, &self.problem.label, true);
         let others = self.problem.related.iter();
+        let others = others.filter(|related| self.is_short(&related.span));
         let others = others.map(|r| self.label(&r.span, &r.label, false));
         Some(Box::new(std::iter::once(first).chain(others)))
     }

@@ -77,3 +77,37 @@ pub fn printed(command: &mut Command) -> String {
 pub fn words(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
+
+/// Sends a signal to a process.
+pub fn send(signal: &str, process: u32) {
+    let mut kill = Command::new("kill");
+    let status = kill
+        .arg(format!("-{signal}"))
+        .arg(process.to_string())
+        .status();
+    assert!(status.expect("start kill").success(), "{signal}");
+}
+
+/// Waits until no process names a folder in its command or its environment. NB: a process that is
+/// told to end takes a moment; one that nobody told never ends by itself, and fails the test.
+pub fn assert_no_process_has(folder: &Path) {
+    let folder = folder.to_str().expect("UTF-8");
+    let has = |process: &Path| {
+        let read = |name: &str| std::fs::read(process.join(name)).unwrap_or_default();
+        let text = [read("cmdline"), read("environ")].concat();
+        String::from_utf8_lossy(&text).contains(folder)
+    };
+    let found = || {
+        let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
+        let mut paths = processes.map(|process| process.path());
+        let own = PathBuf::from(format!("/proc/{}", std::process::id()));
+        paths.find(|process| *process != own && has(process))
+    };
+    for _ in 0..600 {
+        match found() {
+            None => return,
+            Some(_) => std::thread::sleep(std::time::Duration::from_millis(100)),
+        }
+    }
+    panic!("{:?} uses {folder}", found());
+}

@@ -8,6 +8,7 @@ mod conformance;
 mod detection;
 mod fixture;
 mod invalid;
+mod large;
 mod loading;
 mod old_cases;
 mod property;

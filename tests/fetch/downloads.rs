@@ -1,10 +1,13 @@
 //! Downloads that stall, break, lie or are refused: the files that are kept or asked for again, and
 //! the messages.
 
+use std::io::{Cursor, Write};
 use std::process::Command;
 
 use crate::common::program::words;
 use serde_json::json;
+use zip::CompressionMethod;
+use zip::write::SimpleFileOptions;
 
 use crate::index::{ALPHA, BETA, DELTA, GAMMA, Index, SIZE, nix_hash};
 
@@ -216,4 +219,76 @@ fn a_disk_that_is_too_small_is_noticed_before_anything_is_downloaded() {
         &["there is too little room in", "1000000000 MB to download"],
     );
     assert!(index.sent().is_empty());
+}
+
+/// A page without an end filled the memory of pip, which was asked after this program's own client
+/// had refused it.
+#[test]
+fn pip_is_not_asked_after_a_limit_or_a_broken_server() {
+    for (page, words) in [
+        ("endless", "is larger than"),
+        ("headers", "nothing came for"),
+        ("file", "redirect"),
+    ] {
+        let index = Index::new();
+        index.pin("library", &[index.alpha()]);
+        index.behave(&json!({ "page": page }));
+        index.fail(&[], &[words]);
+        let agents = index.read("agents");
+        assert!(!agents.contains("pip"), "{page}: {agents}");
+        assert!(agents.contains("kernel-builder"), "{page}: {agents}");
+        assert!(index.cached().is_empty());
+    }
+}
+
+/// Each byte counted as a sign of life.
+#[test]
+fn a_server_that_sends_byte_by_byte_is_given_up() {
+    let index = Index::new();
+    index.pin("library", &[index.gamma()]);
+    index.behave(&json!({ "faults": { GAMMA: ["only:drip"] } }));
+    index.fail(&[], &["bytes came in 4 s (4 tries)"]);
+}
+
+/// A wheel of 3 MB unpacked to 2.7 GB before its hash was compared.
+#[test]
+fn members_of_an_archive_may_not_be_larger_than_their_pin() {
+    let index = Index::new();
+    let bomb = index.path("files").join(BETA);
+    let right = std::fs::read(&bomb).expect("a file");
+    // The pinned size, so that parts are read.
+    let padding = right.len() - wheel_of_one_header(0).len();
+    let wheel = wheel_of_one_header(padding);
+    assert_eq!(wheel.len(), right.len());
+    std::fs::write(&bomb, wheel).expect("written");
+    let output = index.fetch(&[]);
+    let said = words(&output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    let plain: String = said.split_whitespace().collect();
+    assert!(plain.contains("morethanthepinned13000bytes"), "{said}");
+    let files = walkdir::WalkDir::new(index.path("cache")).into_iter();
+    let files = files.flatten().filter(|entry| entry.file_type().is_file());
+    let sizes = files.map(|file| file.metadata().expect("a file").len());
+    assert!(sizes.max().unwrap_or_default() <= SIZE as u64 + 1000);
+
+    std::fs::write(&bomb, right).expect("written");
+    index.succeed(&[]);
+}
+
+/// A wheel of a large header that compresses well, and of some bytes that are not compressed.
+fn wheel_of_one_header(padding: usize) -> Vec<u8> {
+    let mut wheel = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, method, content) in [
+        (
+            "beta/include/a.h",
+            CompressionMethod::Deflated,
+            vec![b'a'; 20 * SIZE],
+        ),
+        ("beta/lib/a.so", CompressionMethod::Stored, vec![0; padding]),
+    ] {
+        let options = SimpleFileOptions::default().compression_method(method);
+        wheel.start_file(name, options).expect("a member");
+        wheel.write_all(&content).expect("written");
+    }
+    wheel.finish().expect("a wheel").into_inner()
 }

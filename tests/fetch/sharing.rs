@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::common::archives::sha256;
-use crate::common::program::words;
+use crate::common::program::{assert_no_process_has, send, words};
 use serde_json::json;
 
-use crate::index::{ALPHA, BETA, DELTA, GAMMA, Index, SIZE};
+use crate::index::{ALPHA, BETA, DELTA, GAMMA, Index, SIZE, nix_hash};
 
 /// Kills a fetch at growing delays until one ends by itself.
 #[test]
@@ -59,6 +59,55 @@ fn a_killed_fetch_goes_on_and_downloads_no_finished_file_again() {
     );
     let left = walkdir::WalkDir::new(index.path("cache/partial")).min_depth(1);
     assert_eq!(left.into_iter().count(), 0, "nothing is left");
+}
+
+/// A fetch that ends by a signal leaves neither processes nor files, and the next one completes it.
+#[test]
+fn a_fetch_that_any_signal_ends_leaves_nothing() {
+    end_fetches(6);
+}
+
+#[test]
+#[ignore = "ends many fetches: run by `make full-test`"]
+fn twenty_fetches_that_any_signal_ends_leave_nothing() {
+    end_fetches(20);
+}
+
+fn end_fetches(times: u64) {
+    let index = Index::new();
+    index.succeed(&[]);
+    let right = nix_hash(&index.path("store/nix/store"));
+    let took = Instant::now();
+    index.forget();
+    index.behave(&json!({ "rate": 6_000_000 }));
+    index.succeed(&[]);
+    let whole = took.elapsed();
+    for number in 0..times {
+        index.forget();
+        let mut fetch = index.fetch_command(&[]);
+        let mut fetch = fetch
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("run");
+        std::thread::sleep(whole.mul_f64((number as f64 + 0.5) / times as f64));
+        let signal = ["TERM", "INT", "KILL"][number as usize % 3];
+        send(signal, fetch.id());
+        fetch.wait().expect("an end");
+        assert_no_process_has(&index.path("cache"));
+        index.succeed(&[]);
+        let words = format!("fetch {number}, ended by {signal}");
+        assert_eq!(nix_hash(&index.path("store/nix/store")), right, "{words}");
+        for left in ["partial", "locks", "runs"] {
+            let left = walkdir::WalkDir::new(index.path("cache").join(left)).min_depth(1);
+            let left = left
+                .into_iter()
+                .flatten()
+                .map(|entry| entry.file_name().to_owned());
+            let left: Vec<_> = left.filter(|name| name != "begin.lock").collect();
+            assert!(left.is_empty(), "{words}: {left:?}");
+        }
+    }
 }
 
 /// Runs share the cache, and each file has a lock of its own.

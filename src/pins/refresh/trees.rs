@@ -107,7 +107,13 @@ fn build_one(
     dir: &Utf8Path,
 ) -> Result<BuiltTree, PinError> {
     empty(dir)?;
-    tree::build(&tree.sources, tree::MemberAccess::Parts, &run.sources, dir)?;
+    tree::build(
+        &tree.sources,
+        tree.size,
+        tree::MemberAccess::Parts,
+        &run.sources,
+        dir,
+    )?;
     for source in &tree.sources {
         run.sources
             .with_archive_lock(&source.archive, || remove_parts(&source.archive))?;
