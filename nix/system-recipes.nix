@@ -73,6 +73,8 @@ let
         ;
     }
   );
+  # The Python of steps that every variant has. macOS has its own.
+  stepPython = "${(builtins.fromJSON (builtins.readFile ./python/toolchain.json)).python}-interpreter";
   headers = forFamilies pins.headers;
   pythons = forFamilies (name: import ./toolchains/python.nix { inherit name pins run; });
   program = import ./program.nix { inherit run seed; };
@@ -160,7 +162,11 @@ in
   objects = import ./kernel/objects.nix { inherit run; };
   link = import ./kernel/link.nix { inherit manylinux run; };
   inherit manylinux;
-  package = import ./kernel/package.nix { inherit run; };
+  package = import ./kernel/package.nix {
+    inherit run;
+    # NB: `families` of src/matrix/table.rs and variant.rs name the same.
+    interpreter = interpreters.${stepPython} or null;
+  };
   bundle = import ./kernel/bundle.nix { inherit run; };
   inherit program;
 }

@@ -38,6 +38,9 @@ pub enum Command {
     /// Build a kernel's variants into its build/ folder
     #[command(after_help = help::BUILD, visible_alias = "build-and-copy")]
     Build(BuildArgs),
+    /// Check built variants: whole, unchanged, and what they say they are
+    #[command(after_help = help::CHECK_BUILDS)]
+    CheckBuilds(CheckBuildsArgs),
     /// Check build.toml and the files it names
     #[command(after_help = help::CHECK_CONFIG, visible_alias = "validate")]
     CheckConfig(CheckConfigArgs),
@@ -65,6 +68,9 @@ pub enum Command {
     /// Print the steps of a build as a graph, without building
     #[command(after_help = help::GRAPH)]
     Graph(GraphArgs),
+    /// Write the digests of built variants into their metadata.json again
+    #[command(after_help = help::HASH)]
+    Hash(HashArgs),
     /// Write a new kernel that builds and passes its tests, from an example
     #[command(after_help = help::INIT)]
     Init(InitArgs),
@@ -102,6 +108,9 @@ pub enum Command {
     /// Python
     #[command(after_help = help::UPDATE_BUILD)]
     UpdateBuild(UpdateBuildArgs),
+    /// Check variants that somebody else built, in folders or in the cache of a Hub client, offline
+    #[command(after_help = help::VERIFY)]
+    Verify(VerifyArgs),
     /// Check that the sources of toolchains still have the pinned files
     #[command(after_help = help::VERIFY_PINS)]
     VerifyPins(VerifyPinsArgs),
@@ -141,6 +150,17 @@ pub struct BuildArgs {
     /// Print every line that compilers print
     #[arg(short = 'L', long)]
     pub print_build_logs: bool,
+}
+
+/// The arguments of `check-builds`.
+#[derive(Debug, Args)]
+pub struct CheckBuildsArgs {
+    /// Folder of the kernel, of several variants, or of one variant
+    #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub dir: Utf8PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The arguments of `check-config`.
@@ -243,6 +263,14 @@ pub struct GraphArgs {
     /// Print Graphviz's language, for `dot -Tsvg` [default]
     #[arg(long)]
     pub dot: bool,
+}
+
+/// The arguments of `hash`.
+#[derive(Debug, Args)]
+pub struct HashArgs {
+    /// Folder of the kernel, of several variants, or of one variant
+    #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub dir: Utf8PathBuf,
 }
 
 /// The arguments of `list-variants`.
@@ -379,6 +407,18 @@ pub struct UpdateBuildArgs {
     /// kernel have: builds that register under their own can be loaded together
     #[arg(long)]
     pub sources: bool,
+}
+
+/// The arguments of `verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// Folders: of a kernel, of several variants, of one variant, or a snapshot in the cache of a
+    /// Hub client
+    #[arg(value_name = "PATH", required = true, value_hint = ValueHint::DirPath)]
+    pub paths: Vec<Utf8PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The arguments of `verify-pins`.

@@ -7,9 +7,9 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use common::fatbin;
 use common::folder::fixture;
 use common::program::{build, built_library, printed};
+use kernel_builder::artifact::fatbin;
 
 const CLANG: &str = "torch27-cxx11-cu126-x86_64-linux";
 

@@ -1,11 +1,8 @@
-//! The reader of fatbins that tests judge libraries by (tests/common/fatbin.rs), on fatbins made by
-//! hand.
-
-mod common;
+//! The reader of fatbins (src/artifact/fatbin.rs), on fatbins made by hand.
 
 use std::collections::BTreeMap;
 
-use common::fatbin::{FatbinError, MAGIC, read_section};
+use kernel_builder::artifact::fatbin::{FatbinError, MAGIC, read_section};
 use kernel_builder::kernel::capability::Feature::{Architecture, Baseline, Family};
 
 /// The bit of architectures such as `sm_90a`.

@@ -7,9 +7,9 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::fatbin;
 use common::folder::fixture;
 use common::program::{kernel_builder, on_disk, printed, store};
+use kernel_builder::artifact::fatbin;
 use serde::Deserialize;
 
 const NVCC: &str = "torch211-cxx11-cu130-x86_64-linux";

@@ -6,8 +6,8 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use common::fatbin::capabilities;
 use common::program::{build, built_library, kernel_builder, printed};
+use kernel_builder::artifact::fatbin::capabilities;
 use serde_json::Value;
 
 const VARIANTS: [&str; 8] = [

@@ -1,5 +1,5 @@
 # Sourced by link.sh: fails unless $library holds device code for what $archs asks for, and for
-# nothing else. Compilers drop code without a word. tests/common/fatbin.rs describes the layout of
+# nothing else. Compilers drop code without a word. src/artifact/fatbin.rs describes the layout of
 # fatbins; tests/cuda.rs reads libraries that passed here with it.
 objcopy -O binary --only-section=.nv_fatbin "$out/$library" fatbins
 

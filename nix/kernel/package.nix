@@ -1,6 +1,10 @@
 # The kernel's Python files, and its library if it has one, -> $out/<variant>, laid out as
 # `kernels.get_kernel` loads it.
-{ run }:
+{
+  run,
+  # The Python that checks the files and writes metadata.json; null: the one of the machine.
+  interpreter,
+}:
 {
   # The names of the kernel and of the variant.
   name,
@@ -30,18 +34,13 @@ run {
     python
     ;
   library = if library == null then "" else library;
-  metadata = import ../pretty-json.nix (
-    metadata
-    // {
-      id = namespace;
-      provenance.kernel-builder.version = import ../version.nix;
-      # package.sh replaces "@files@" by the digests of the files.
-      digest = {
-        algorithm = "sha256";
-        files = "@files@";
-      };
-    }
-  );
+  metadataScript = ./metadata.py;
+  # metadata.py adds the digests of the files.
+  metadata = metadata // {
+    id = namespace;
+    provenance.kernel-builder.version = import ../version.nix;
+  };
+  tools = if interpreter == null then [ ] else [ interpreter ];
   # Packing takes less time than asking or reaching another machine.
   preferLocalBuild = true;
   # A kernel goes to machines without Nix.

@@ -1,13 +1,16 @@
-//! metadata.json of a built variant: which files the variant has. Not what they hold.
+//! metadata.json of a built variant, as the client reads it (kernels 0.17.2). It names the variant,
+//! and has the digests of its files.
 
 use std::collections::BTreeMap;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use camino::Utf8Path;
-use serde::Deserialize;
-use sha2::{Digest, Sha256};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
 use walkdir::WalkDir;
+
+use super::contents::DigestAlgorithm;
+use crate::file::{MAX_TEXT, read_at_most};
+use crate::kernel::KernelName;
 
 /// The name of the file.
 pub const METADATA: &str = "metadata.json";
@@ -15,12 +18,120 @@ pub const METADATA: &str = "metadata.json";
 /// A signature of metadata.json, which tools add to a build.
 pub const SIGNATURE: &str = "metadata.json.sigstore";
 
-/// The digests of a variant's files, by path from the variant's folder. Base64 of sha256, as the
-/// `kernels` client computes it.
+/// The fields that the client reads. It ignores others.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ArtifactMetadata {
+    pub name: String,
+    /// The build id: the name of the Python module, and of the library.
+    pub id: String,
+    pub version: u64,
+    pub license: String,
+    pub python_depends: Vec<String>,
+    pub backend: ArtifactBackend,
+    pub digest: Option<FileDigests>,
+    pub provenance: Option<ArtifactProvenance>,
+}
+
+/// The backend that a variant is for.
+#[derive(Debug, Deserialize)]
+pub struct ArtifactBackend {
+    pub r#type: String,
+    /// GPU architectures.
+    #[serde(default)]
+    pub archs: Vec<String>,
+}
+
+/// The program that built a variant, and the revision that it was built from.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ArtifactProvenance {
+    pub kernel_builder: BuilderRelease,
+    pub kernel: Option<KernelRevision>,
+}
+
+/// A release of the program.
+#[derive(Debug, Deserialize)]
+pub struct BuilderRelease {
+    pub version: String,
+}
+
+/// A commit of the kernel's repository, and whether files that the build read differed from it.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
+pub struct KernelRevision {
+    #[serde(alias = "sha")]
+    pub commit: String,
+    pub dirty: bool,
+}
+
+/// The reason why the client cannot read a metadata.json.
+#[derive(Debug, Error)]
+pub enum MetadataError {
+    #[error("{0}")]
+    Read(#[from] std::io::Error),
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+    #[error("{0}")]
+    Value(String),
+}
+
+impl MetadataError {
+    /// The line of the mistake, counted from 1; `None` for a file that cannot be read.
+    pub fn line(&self) -> Option<usize> {
+        match self {
+            Self::Json(error) => Some(error.line()).filter(|line| *line > 0),
+            Self::Read(_) | Self::Value(_) => None,
+        }
+    }
+}
+
+impl ArtifactMetadata {
+    /// Reads the metadata.json of the variant in a folder.
+    ///
+    /// # Errors
+    /// `MetadataError` for a file that the client refuses.
+    pub fn read(variant: &Utf8Path) -> Result<Self, MetadataError> {
+        let metadata: Self =
+            serde_json::from_slice(&read_at_most(&variant.join(METADATA), MAX_TEXT)?)?;
+        let wrong = |text: String| Err(MetadataError::Value(text));
+        if let Err(error) = metadata.name.parse::<KernelName>() {
+            return wrong(format!("`name`: {error}"));
+        }
+        let known = [
+            "cann", "cpu", "cuda", "metal", "neuron", "rocm", "tpu", "xpu",
+        ];
+        if !known.contains(&&*metadata.backend.r#type) {
+            return wrong(format!(
+                "`backend.type`: `{}` is none of {}",
+                metadata.backend.r#type,
+                known.join(", ")
+            ));
+        }
+        let provenance = metadata.provenance.as_ref();
+        if let Some(kernel) = provenance.and_then(|own| own.kernel.as_ref()) {
+            let is_hex = kernel.commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+            if !is_hex || ![40, 64].contains(&kernel.commit.len()) {
+                return wrong(format!(
+                    "`provenance.kernel.commit`: `{}` is no commit of git",
+                    kernel.commit
+                ));
+            }
+        }
+        Ok(metadata)
+    }
+
+    /// The name of the kernel's Python package.
+    pub fn python_name(&self) -> String {
+        self.name.replace('-', "_")
+    }
+}
+
+/// The digests of a variant's files, by path from the variant's folder: base64, as the `kernels`
+/// client computes them.
 #[derive(Debug, Deserialize)]
 pub struct FileDigests {
-    algorithm: String,
-    files: BTreeMap<String, String>,
+    pub algorithm: DigestAlgorithm,
+    pub files: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
@@ -34,8 +145,7 @@ impl FileDigests {
     pub fn read(variant: &Utf8Path) -> Option<Self> {
         let text = std::fs::read(variant.join(METADATA)).ok()?;
         let metadata: MetadataDigests = serde_json::from_slice(&text).ok()?;
-        let digests = metadata.digest?;
-        (digests.algorithm == "sha256").then_some(digests)
+        metadata.digest
     }
 
     /// The files of the variant's folder that are not the build's: paths from that folder, in
@@ -63,8 +173,8 @@ impl FileDigests {
     /// The files that are there and no longer have their digest, in order.
     pub fn edited_files(&self, variant: &Utf8Path) -> Vec<&str> {
         let is_edited = |path: &str, digest: &str| {
-            let content = std::fs::read(variant.join(path));
-            content.is_ok_and(|content| STANDARD.encode(Sha256::digest(content)) != digest)
+            let found = self.algorithm.of_file(&variant.join(path));
+            found.is_ok_and(|found| found != digest)
         };
         let files = self.files.iter();
         files

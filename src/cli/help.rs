@@ -34,6 +34,15 @@ Examples:
 By default, everything is built that does not need a failed step, since a variant that fails says little \
 about others; --fail-fast stops early. A build that was stopped goes on where it ended.";
 
+pub const CHECK_BUILDS: &str = "\
+Examples:
+  kernel-builder check-builds                    the build/ of this folder
+  kernel-builder check-builds result             what `nix build` made
+  kernel-builder check-builds relu --json        for programs
+
+It exits with 1 if a variant breaks a rule, and not for warnings. `verify` has the same rules for builds of \
+others.";
+
 pub const CHECK_CONFIG: &str = "\
 Examples:
   kernel-builder check-config                    the kernel in this folder
@@ -92,6 +101,14 @@ Examples:
   kernel-builder graph relu --json
 
 docs/plan.md of kernel-builder's repository describes the JSON.";
+
+pub const HASH: &str = "\
+Examples:
+  kernel-builder hash                            the build/ of this folder
+  kernel-builder hash build/torch-cuda           one variant
+
+Builds have their digests already: this accepts later changes of their files. It keeps every other key of \
+metadata.json.";
 
 pub const INIT: &str = "\
 Examples:
@@ -169,6 +186,13 @@ pub const UPDATE_BUILD: &str = "\
 Examples:
   kernel-builder update-build relu --diff        see what would change
   kernel-builder update-build relu --sources     rewrite C++ and Python, too";
+
+pub const VERIFY: &str = "\
+Examples:
+  kernel-builder verify build                    every variant in a folder
+  kernel-builder verify ~/.cache/huggingface/hub/kernels--org--relu/snapshots/*
+
+In the cache of a Hub client, files are links: they may lead to its own folder of files alone.";
 
 pub const VERIFY_PINS: &str = "\
 Examples:

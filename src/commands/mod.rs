@@ -5,6 +5,7 @@ mod benchmark;
 mod build;
 mod build_result;
 mod build_summary;
+mod check_builds;
 mod check_config;
 mod completions;
 mod doctor;
@@ -13,6 +14,7 @@ mod fetch;
 mod format;
 mod generate;
 mod graph;
+mod hash;
 mod init;
 mod list_variants;
 mod man;
@@ -39,6 +41,7 @@ use miette::Diagnostic;
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::artifact::rehash::RehashError;
 use crate::benchmark::BenchmarkError;
 use crate::build::{EngineError, ShellKind};
 use crate::cli::{Cli, Command};
@@ -80,6 +83,26 @@ pub enum CommandError {
         help("name the packages that flake.nix asks for: `kernel-builder pin-python NAME...`")
     )]
     NoPackages,
+
+    #[error("{path} has no built variants", path = .0)]
+    #[diagnostic(
+        code(artifact::none),
+        help(
+            "name a kernel that was built, a folder of variants, or one variant: each has a metadata.json"
+        )
+    )]
+    NoBuilds(Utf8PathBuf),
+
+    #[error("{wrong} of {} wrong", count(*.of, "variant"))]
+    #[diagnostic(
+        code(artifact::wrong),
+        help("each file and its cure are printed above; --json has them for programs")
+    )]
+    WrongBuilds { wrong: usize, of: usize },
+
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Rehash(#[from] RehashError),
 
     #[error("{0} cannot be had any more as pinned")]
     #[diagnostic(
@@ -246,6 +269,9 @@ impl CommandError {
             | Self::Old(_)
             | Self::WrongPins(_)
             | Self::Irreproducible { .. }
+            | Self::NoBuilds(_)
+            | Self::WrongBuilds { .. }
+            | Self::Rehash(RehashError::NoFile { .. } | RehashError::Metadata { .. })
             | Self::Stale
             | Self::Syntax { .. }
             | Self::NoTests { .. }
@@ -260,6 +286,7 @@ impl CommandError {
             | Self::Folder { .. } => 2,
             Self::Update(UpdateError::Defect { .. })
             | Self::UnreachedPins
+            | Self::Rehash(RehashError::Io { .. })
             | Self::NotReady { .. }
             | Self::Open { .. }
             | Self::Io { .. } => 3,
@@ -334,6 +361,7 @@ pub fn run(cli: Cli) -> Result<(), CommandError> {
     match cli.command {
         Command::Benchmark(arguments) => benchmark::run(&arguments),
         Command::Build(arguments) => build::run(&arguments),
+        Command::CheckBuilds(arguments) => check_builds::run(&arguments),
         Command::CheckConfig(arguments) => check_config::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Devshell(arguments) => shell::run(&arguments, ShellKind::Dev),
@@ -343,6 +371,7 @@ pub fn run(cli: Cli) -> Result<(), CommandError> {
         Command::Format(arguments) => format::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Graph(arguments) => graph::run(&arguments),
+        Command::Hash(arguments) => hash::run(&arguments),
         Command::Init(arguments) => init::run(&arguments),
         Command::ListVariants(arguments) => list_variants::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
@@ -355,6 +384,7 @@ pub fn run(cli: Cli) -> Result<(), CommandError> {
         Command::Test(arguments) => test::run(&arguments),
         Command::Testshell(arguments) => shell::run(&arguments, ShellKind::Test),
         Command::UpdateBuild(arguments) => update_build::run(&arguments),
+        Command::Verify(arguments) => check_builds::run_verify(&arguments),
         Command::VerifyPins(arguments) => verify_pins::run(&arguments),
         Command::VerifyReproducible(arguments) => verify_reproducible::run(&arguments),
     }

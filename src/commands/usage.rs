@@ -23,7 +23,7 @@ These commands take a new kernel from its files to Python:
 `kernel-builder --help` lists all commands, `kernel-builder build --help` the options of one.";
 
 /// Commands of other builders, or those that users expect, each with the command of this program.
-const FOREIGN_COMMANDS: [(&[&str], &str); 8] = [
+const FOREIGN_COMMANDS: &[(&[&str], &str)] = &[
     (
         &["new", "create", "scaffold"],
         "a similar subcommand exists: 'init'",
@@ -33,11 +33,7 @@ const FOREIGN_COMMANDS: [(&[&str], &str); 8] = [
         "build the kernel, then upload its folder build/: `hf upload OWNER/NAME build build`",
     ),
     (
-        &["hash"],
-        "`kernel-builder build` writes the digest of each variant into its metadata.json",
-    ),
-    (
-        &["check-abi", "check-builds", "kernel-abi-check"],
+        &["check-abi", "kernel-abi-check"],
         "`kernel-builder build` refuses a library with a symbol that its policy does not allow",
     ),
     (

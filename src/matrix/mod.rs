@@ -28,7 +28,7 @@ use self::header_library::{header_archives, header_families};
 use self::rules::exclusion;
 pub use self::select::{UnknownVariant, select};
 pub use self::table::{FrameworkRelease, Profile, Row, Table, table};
-pub use self::toolchain::{FrameworkToolchain, Toolchain};
+pub use self::toolchain::{FrameworkToolchain, STEP_PYTHON, Toolchain};
 pub use self::variant::{Compilation, Rank, Variant, VariantKind, better_backends};
 
 /// Variants of a kernel in the order of the table, Python alone first, and the excluded variants.

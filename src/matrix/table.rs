@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
 use super::header_library::HeaderLibrary;
-use super::{CxxAbi, Toolchain, name};
+use super::{CxxAbi, STEP_PYTHON, Toolchain, name};
 use crate::kernel::{Backend, Capability, CudaToolkit, CudaToolkits, KnownDependency, RocmArch};
 use crate::version::Version;
 
@@ -119,6 +119,10 @@ impl Row {
         let mut families = vec!["seed".to_owned()];
         families.extend(toolchain.families());
         families.extend(toolchain.cuda.iter().map(|cuda| format!("{cuda}-headers")));
+        // Toolchains for torch name it already.
+        if toolchain.interpreter.as_deref() != Some(STEP_PYTHON) {
+            families.push(STEP_PYTHON.to_owned());
+        }
         families
     }
 }

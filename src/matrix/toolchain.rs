@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The family of the Python that packages every variant on Linux. NB: `stepPython` of
+/// nix/system-recipes.nix is the same.
+pub const STEP_PYTHON: &str = "python-3.11-interpreter";
+
 /// The parts of a toolchain. Each name is a family of pins (nix/pins) and names a recipe
 /// (nix/toolchains); Nix reads the parts under these keys (`toolchain` in nix/system-recipes.nix).
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{CxxAbi, Profile, Row, name};
+use super::{CxxAbi, Profile, Row, STEP_PYTHON, name};
 use crate::families::{UnpinnedFamily, unpinned};
 use crate::kernel::{Backend, HeaderArchive};
 use crate::version::Version;
@@ -88,8 +88,8 @@ impl Variant {
         compilation.flat_map(|compilation| &compilation.header_archives)
     }
 
-    /// The pin families that a build of the variant needs, on its row's system; the families of the
-    /// seed for Python alone.
+    /// The pin families that a build of the variant needs, on its row's system; the families of
+    /// packaging for Python alone.
     pub fn families(&self) -> Vec<String> {
         match &self.kind {
             VariantKind::Compiled(compilation) => {
@@ -97,7 +97,7 @@ impl Variant {
                 families.extend(compilation.header_families.iter().cloned());
                 families
             }
-            VariantKind::PythonOnly => vec!["seed".to_owned()],
+            VariantKind::PythonOnly => vec!["seed".to_owned(), STEP_PYTHON.to_owned()],
         }
     }
 

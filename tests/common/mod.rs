@@ -6,7 +6,6 @@ pub mod agreement;
 pub mod archives;
 pub mod client;
 pub mod clone;
-pub mod fatbin;
 pub mod folder;
 pub mod kernel;
 pub mod loopback;

@@ -1,6 +1,5 @@
-//! The GPU architectures that an object or a library holds code for, read from its fatbins. The
-//! program itself reads them in nix/kernel/archs.sh when it links; this is a second reader to judge
-//! it by.
+//! The GPU architectures that an object or a library holds code for, read from its fatbins.
+//! nix/kernel/archs.sh reads them at the link; tests compare the two.
 //!
 //! NVIDIA documents no layout. This one is that of nvcc 13.0 and of libnvfatbin 12.6 and 12.8 (for
 //! clang), found by compiling for known architectures; all numbers are little-endian:
@@ -20,8 +19,8 @@ use object::elf::FileHeader64;
 use object::read::elf::{FileHeader, SectionHeader};
 use thiserror::Error;
 
-use kernel_builder::kernel::Capability;
-use kernel_builder::kernel::capability::Feature;
+use crate::kernel::Capability;
+use crate::kernel::capability::Feature;
 
 /// The section in which compilers put fatbins.
 const SECTION: &[u8] = b".nv_fatbin";
