@@ -10,7 +10,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use common::clone::{Clone, nix};
-use common::program::{assert_no_process_has, kernel_builder, python, run, send, words};
+use common::program::{
+    assert_no_process_has, built_library, kernel_builder, python, run, send, words,
+};
 use serde_json::Value;
 
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
@@ -70,6 +72,61 @@ for variant in pathlib.Path('build').iterdir():
     digest.validate(Digest.hash_variant(digest.algorithm, variant))
 ";
     run(python().current_dir(clone.relu()).args(["-c", check]));
+
+    // Our own check, which also refuses a library that somebody changed and hashed again.
+    let check = |command: &str| {
+        kernel_builder(command)
+            .arg(clone.relu())
+            .output()
+            .expect("run")
+    };
+    for command in ["check-builds", "verify"] {
+        let output = check(command);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{text}");
+        assert_eq!(text.lines().count(), 2, "nothing but the variants: {text}");
+    }
+    let variant = clone.relu().join("build").join(CUDA);
+    let metadata = std::fs::read_to_string(variant.join("metadata.json")).expect("read");
+    let id = serde_json::from_str::<Value>(&metadata).expect("JSON")["id"].clone();
+    let id = id.as_str().expect("an id");
+    for (text, at, message) in [
+        (format!("PyInit_{id}"), 6, "Python cannot import it"),
+        (id.to_owned(), 0, "it registers nothing"),
+        ("\u{7f}ELF".to_owned(), 1, "it is no ELF file"),
+    ] {
+        let library = built_library(&clone.relu(), CUDA);
+        let good = std::fs::read(&library).expect("read");
+        let mut bad = good.clone();
+        let text = text.as_bytes();
+        let mut places = good.windows(text.len()).enumerate();
+        let is_whole = |place: usize| !good[..place].ends_with(b"PyInit_");
+        while let Some((place, _)) = places.find(|(place, own)| *own == text && is_whole(*place)) {
+            bad[place + at] = b'x';
+        }
+        std::fs::write(&library, bad).expect("written");
+        let text = String::from_utf8_lossy(&check("check-builds").stdout).into_owned();
+        assert!(text.contains("was changed after the build"), "{text}");
+        assert_eq!(check("hash").status.code(), Some(0));
+        let output = check("check-builds");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            text.contains(message) && !text.contains("was changed"),
+            "{text}"
+        );
+        // The statement about the build is still about the library that was built.
+        assert!(text.contains("it is about another _relu"), "{text}");
+        assert_eq!(output.status.code(), Some(1));
+        std::fs::write(library, good).expect("written");
+    }
+    let other = metadata.replace("\"9.0\"", "\"9.9\"");
+    assert_ne!(other, metadata);
+    std::fs::write(variant.join("metadata.json"), other).expect("written");
+    let text = String::from_utf8_lossy(&check("check-builds").stdout).into_owned();
+    assert!(
+        text.contains("metadata.json lists 9.9, and the library has"),
+        "{text}"
+    );
 }
 
 #[test]

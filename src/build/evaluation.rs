@@ -241,7 +241,7 @@ fn key(
 
 /// Hashes of the kernel's files that the evaluation reads, by path. The hash of a missing file is
 /// empty.
-fn hashes_of_files(
+pub(super) fn hashes_of_files(
     prepared: &Prepared,
     root: &Utf8Path,
 ) -> std::io::Result<BTreeMap<String, Vec<u8>>> {

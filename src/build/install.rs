@@ -9,6 +9,7 @@ use std::path::Path;
 use camino::{Utf8Path, Utf8PathBuf};
 use walkdir::{DirEntry, WalkDir};
 
+use super::attest::{ATTESTED, Attestor};
 use super::error::{EngineError, failed_to};
 use super::output::OutputFolder;
 use super::survey::StepGraph;
@@ -61,8 +62,8 @@ impl Origin {
     }
 }
 
-/// Copies the built variants to their places below `output`. Packages that were not built are
-/// among `unbuilt`.
+/// Copies the built variants to their places below `output`, with the files of `attestor`. Packages
+/// that were not built are among `unbuilt`.
 ///
 /// # Errors
 /// `EngineError`, of Nix or of the file system; a failed variant is part of the result.
@@ -72,6 +73,7 @@ pub fn install<'a>(
     graph: &StepGraph<'_>,
     built: &Built,
     unbuilt: &BTreeSet<&str>,
+    attestor: &Attestor<'_>,
     output: &Utf8Path,
 ) -> Result<Vec<InstalledVariant<'a>>, EngineError> {
     let finished = built.finished.iter();
@@ -101,7 +103,8 @@ pub fn install<'a>(
             continue;
         }
         let path = &graph.derivations[&wanted.derivation].output;
-        let bytes = copy_out(nix, variant, path, &output)?;
+        let attest = |package: &Utf8Path| attestor.files(variant, &wanted.derivation, package);
+        let bytes = copy_out(nix, variant, path, attest, &output)?;
         let step_seconds: Vec<f64> = steps
             .filter_map(|step| seconds.get(step.derivation.as_str()).copied())
             .collect();
@@ -121,12 +124,13 @@ pub fn install<'a>(
     Ok(installed)
 }
 
-/// Copies a built variant from the store to its place, unless it lies there already. Returns its
-/// size in bytes.
+/// Copies a built variant from the store to its place, unless it lies there already.
+/// `attest` makes the files to add, from the folder of the variant. Returns its size in bytes.
 fn copy_out(
     nix: &Nix,
     variant: &Variant,
     path: &str,
+    attest: impl Fn(&Utf8Path) -> Result<AttestedFiles, EngineError>,
     output: &OutputFolder,
 ) -> Result<u64, EngineError> {
     let target = output.path.join(&variant.name);
@@ -134,6 +138,7 @@ fn copy_out(
     let original = folder.map(|(store, name)| store.join(name));
     if let Some(original) = &original
         && is_same_tree(&original.join(&variant.name), &target)
+        && has_files(&target, &attest(&original.join(&variant.name))?)
     {
         return Ok(size_of_files(&target));
     }
@@ -149,14 +154,27 @@ fn copy_out(
         None => nix.export(path, &exported)?,
     }
     make_writable(&exported).map_err(failed_to(format!("change the modes of {exported}")))?;
+    let new = exported.join(&variant.name);
+    for (name, content) in attest(&new)? {
+        let file = new.join(name);
+        std::fs::write(&file, content).map_err(failed_to(format!("write {file}")))?;
+    }
     // NB: once more, since the user may have added files during the build.
     check_place(&target)?;
     mention_edits(&target);
-    let new = exported.join(&variant.name);
     output
         .put(&new, &variant.name)
         .map_err(failed_to(format!("replace {target}")))?;
     Ok(size_of_files(&target))
+}
+
+/// Files that a copy has besides those of the package, by name.
+type AttestedFiles = BTreeMap<&'static str, Vec<u8>>;
+
+/// Whether a folder has files with some contents.
+fn has_files(folder: &Utf8Path, files: &AttestedFiles) -> bool {
+    let mut files = files.iter();
+    files.all(|(name, content)| std::fs::read(folder.join(name)).is_ok_and(|own| own == *content))
 }
 
 /// Prints a line about each file of a build that is to be replaced and that somebody edited, and
@@ -187,13 +205,15 @@ fn size_of_files(folder: &Utf8Path) -> u64 {
 }
 
 /// Whether a copy has the files of a folder of the store, with the same bytes, and no others but
-/// those that Python and signing tools left behind. A file that cannot be read is a difference.
-/// Comparing is faster than copying: a build that changes no variant writes no file.
+/// those that this program, Python and signing tools added. A file that cannot be read is a
+/// difference. Comparing is faster than copying: a build that changes no variant writes no file.
 fn is_same_tree(original: &Utf8Path, copy: &Utf8Path) -> bool {
     let walk = |folder: &Utf8Path| {
         let walk = WalkDir::new(folder).min_depth(1).sort_by_file_name();
-        walk.into_iter()
-            .filter_entry(|entry| !is_left_behind(entry))
+        walk.into_iter().filter_entry(|entry| {
+            let name = entry.file_name().to_str().unwrap_or_default();
+            !(is_left_behind(entry) || entry.depth() == 1 && ATTESTED.contains(&name))
+        })
     };
     let (mut originals, mut copies) = (walk(original), walk(copy));
     loop {

@@ -6,12 +6,13 @@
 //! - survey.rs: the steps among them, and the reasons for building each
 //! - fetch.rs: the archives that they need
 //! - realise.rs, failures.rs: their builds, and the reasons why some failed
-//! - install.rs: the copies of built variants in the kernel's folder
+//! - attest.rs, install.rs: the copies of built variants in the kernel's folder
 //! - history.rs: the times and results of builds, for reports
 //! - shell.rs, reproduce.rs: shells of variants, and second builds
 //! - watch.rs: changes of a kernel's files
 //! - python.rs: the Python that runs tests and benchmarks
 
+mod attest;
 mod error;
 mod evaluation;
 mod failures;
@@ -29,6 +30,7 @@ mod shell;
 mod survey;
 mod watch;
 
+pub use self::attest::Attestor;
 pub use self::error::{EngineError, failed_to, pin_failed};
 pub use self::evaluation::{Evaluation, cached_variants, evaluate};
 pub use self::failures::{command_with_logs, report_failures};

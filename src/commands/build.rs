@@ -7,7 +7,7 @@ use camino::Utf8Path;
 
 use super::build_result::BuildResult;
 use super::{CommandError, build_summary, plan, print, watch};
-use crate::build::{self, EndedBuild, EngineError, Prepared};
+use crate::build::{self, Attestor, EndedBuild, EngineError, Prepared};
 use crate::cli::{BuildArgs, JobArgs};
 use crate::matrix::Variant;
 use crate::nix::Nix;
@@ -106,7 +106,8 @@ pub(super) fn build_selected(
         note(format_args!("what was built is not recorded: {error}"));
     }
 
-    let installed = build::install(nix, variants, &graph, &built, &unbuilt, output);
+    let attestor = Attestor::open(prepared, &graph)?;
+    let installed = build::install(nix, variants, &graph, &built, &unbuilt, &attestor, output);
     let installed = match installed {
         Ok(installed) => installed,
         Err(error) => {
