@@ -8,10 +8,12 @@ use std::process::Command;
 
 use camino::Utf8Path;
 use common::folder::{Folder, copy};
-use common::program::{kernel_builder, printed, run, venv, words};
+use common::program::{build, kernel_builder, printed, python, run, venv, words};
 use kernel_builder::init::Example;
 use kernel_builder::kernel::{Backend, Kernel};
 use kernel_builder::matrix::table;
+
+const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
 
 /// Every framework with the sets of backends that authors start with.
 const SETS: [(&str, &[&str]); 9] = [
@@ -197,7 +199,7 @@ fn a_new_kernel_builds_passes_its_tests_and_is_measured() {
     let folder = Folder::new();
     run(&mut init(folder.path(), &["--name", "acme/fast-op"]));
     let root = folder.path().join("fast-op");
-    let variant = "torch211-cxx11-cpu-x86_64-linux";
+    let variant = CPU;
     let mut test = kernel_builder("test");
     test.arg(&root).args(["--variant", variant, "--", "-q"]);
     let report = printed(&mut with_torch(test));
@@ -260,4 +262,50 @@ fn a_new_kernel_builds_passes_its_tests_and_is_measured() {
             .expect("a plot")
             .contains("Relu.large")
     );
+}
+
+/// A new kernel of each framework, with the variants that this machine builds: those for the CPU
+/// pass their tests, those for CUDA are for a machine with a GPU.
+#[test]
+#[ignore = "builds for CUDA and downloads tvm-ffi: run by `make full-test`"]
+fn a_new_kernel_of_every_framework_builds_and_passes_its_tests() {
+    let packages = Folder::new();
+    run(python()
+        .args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--target",
+        ])
+        .arg(packages.path())
+        .arg("apache-tvm-ffi~=0.1.9"));
+    let folder = Folder::new();
+    for (framework, cpu, cuda) in [
+        ("torch", CPU, "torch211-cxx11-cu130-x86_64-linux"),
+        (
+            "torch-stable-abi",
+            "torch-stable-abi211-cpu-x86_64-linux",
+            "torch-stable-abi211-cu130-x86_64-linux",
+        ),
+        ("torch-noarch", "torch-cpu", "torch-cuda"),
+        (
+            "tvm-ffi",
+            "tvm-ffi01-cpu-x86_64-linux",
+            "tvm-ffi01-cu130-x86_64-linux",
+        ),
+    ] {
+        let name = format!("acme/by-{framework}");
+        start(folder.path(), &["--name", &name, "--framework", framework]);
+        let root = folder.path().join(format!("by-{framework}"));
+        let mut test = kernel_builder("test");
+        test.arg(&root)
+            .args(["--variant", cpu, "--", "-q"])
+            .env("PYTHONPATH", packages.path());
+        let report = printed(&mut with_torch(test));
+        assert!(report.contains(" passed"), "{framework}: {report}");
+        run(&mut build(&root, &[cuda]));
+        assert!(root.join("build").join(cuda).join("metadata.json").exists());
+    }
 }

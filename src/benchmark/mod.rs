@@ -9,7 +9,7 @@ use miette::Diagnostic;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-pub use self::plot::plot;
+pub use self::plot::{PLOT_MARKER, plot};
 pub use self::table::table;
 use crate::file::{MAX_TEXT, help_for_io, read_at_most};
 

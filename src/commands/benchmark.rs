@@ -6,10 +6,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::build::{BuildOptions, ShownResult, build_selected};
 use super::{CommandError, print, print_json, shell};
-use crate::benchmark::{self, MeasuredBuild, RUN_BENCHMARKS};
+use crate::benchmark::{self, MeasuredBuild, PLOT_MARKER, RUN_BENCHMARKS};
 use crate::build::{self, Prepared, VariantPython, failed_to, run_python};
 use crate::cli::BenchmarkArgs;
-use crate::file::replace_file;
+use crate::emit::write_marked;
 use crate::matrix::Variant;
 use crate::nix::Nix;
 use crate::terminal::status;
@@ -26,7 +26,7 @@ pub fn run(arguments: &BenchmarkArgs) -> Result<(), CommandError> {
     let name = prepared.kernel.name.as_str();
     if let Some(file) = &arguments.plot {
         let svg = benchmark::plot(name, &builds)?;
-        replace_file(file, svg.as_bytes()).map_err(failed_to(format!("write {file}")))?;
+        write_marked(file, &svg, PLOT_MARKER)?;
     }
     match arguments.json {
         true => print_json(&benchmark::json(name, &builds))?,
