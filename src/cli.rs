@@ -44,9 +44,15 @@ pub enum Command {
     /// Check build.toml and the files it names
     #[command(after_help = help::CHECK_CONFIG, visible_alias = "validate")]
     CheckConfig(CheckConfigArgs),
+    /// Remove the CMake project that create-pyproject wrote, and nothing else
+    #[command(after_help = help::CLEAN_PYPROJECT, visible_alias = "clean")]
+    CleanPyproject(CleanPyprojectArgs),
     /// Print shell completions
     #[command(after_help = help::COMPLETIONS)]
     Completions(CompletionsArgs),
+    /// Write a CMake and setuptools project, to build the kernel without Nix
+    #[command(after_help = help::CREATE_PYPROJECT, visible_alias = "generate-torch")]
+    CreatePyproject(CreatePyprojectArgs),
     /// Open a shell with a variant's compilers, torch and tools
     #[command(after_help = help::DEVSHELL)]
     Devshell(ShellArgs),
@@ -173,10 +179,39 @@ pub struct CheckConfigArgs {
     pub json: bool,
 }
 
+/// The arguments of `clean-pyproject`.
+#[derive(Debug, Args)]
+pub struct CleanPyprojectArgs {
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    /// Remove nothing; list the files
+    #[arg(short, long)]
+    pub dry_run: bool,
+    /// Remove also files that somebody edited
+    #[arg(short, long)]
+    pub force: bool,
+    /// Has no effect: other builders need it to find the files
+    #[arg(long, hide = true, value_name = "ID")]
+    pub ops_id: Option<String>,
+}
+
 /// The arguments of `completions`.
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
     pub shell: Shell,
+}
+
+/// The arguments of `create-pyproject`.
+#[derive(Debug, Args)]
+pub struct CreatePyprojectArgs {
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    /// Replace also files that somebody edited
+    #[arg(short, long)]
+    pub force: bool,
+    /// The end of build ids [default: a hash of the kernel's files, as in a build by Nix]
+    #[arg(long, value_name = "ID", visible_alias = "ops-id")]
+    pub unique_id: Option<String>,
 }
 
 /// The arguments of `doctor`.

@@ -22,6 +22,7 @@ pub mod pins;
 pub mod plan;
 pub mod problem;
 pub mod process;
+pub mod project;
 pub mod report;
 pub mod scan;
 pub mod skills;

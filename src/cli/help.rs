@@ -48,12 +48,28 @@ Examples:
   kernel-builder check-config                    the kernel in this folder
   kernel-builder check-config relu/build.toml --json";
 
+pub const CLEAN_PYPROJECT: &str = "\
+Examples:
+  kernel-builder clean-pyproject relu --dry-run  see what would be removed
+  kernel-builder clean-pyproject relu
+
+What builds of the project made, in build/, stays.";
+
 pub const COMPLETIONS: &str = "\
 Examples:
   kernel-builder completions bash                in ~/.bashrc: source <(...)
   kernel-builder completions zsh >~/.zfunc/_kernel-builder
 
 The script asks this program for names of variants, families of pins, and codes: write it again after an update.";
+
+pub const CREATE_PYPROJECT: &str = "\
+Examples:
+  kernel-builder create-pyproject relu           for CMake, for pip
+  kernel-builder create-pyproject relu --force   replace edited files, too
+
+Then, in that folder, with a Python that has torch, CMake and Ninja: `pip install --no-build-isolation -e .` to \
+import the kernel, `python setup.py build_kernel` or `cmake -B build-ext && cmake --build build-ext` for \
+build/<variant>. It is for CPU and CUDA (docs/local-development.md).";
 
 pub const DEVSHELL: &str = "\
 Examples:

@@ -7,7 +7,9 @@ mod build_result;
 mod build_summary;
 mod check_builds;
 mod check_config;
+mod clean_pyproject;
 mod completions;
+mod create_pyproject;
 mod doctor;
 mod explain;
 mod fetch;
@@ -54,6 +56,7 @@ use crate::nix::NixError;
 use crate::pins::MissingFiles;
 use crate::pins::packages::PackagesError;
 use crate::pins::refresh::RefreshError;
+use crate::project::ProjectError;
 use crate::terminal::{
     count, error_text, print_diagnostic, print_problems, set_verbosity, write_result,
 };
@@ -76,6 +79,10 @@ pub enum CommandError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Benchmark(#[from] BenchmarkError),
+
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Project(#[from] ProjectError),
 
     #[error("no package is named, and none is pinned yet")]
     #[diagnostic(
@@ -264,6 +271,7 @@ impl CommandError {
             Self::Refresh(error) => error.exit_code(),
             Self::Init(error) => error.exit_code(),
             Self::Benchmark(_) => 3,
+            Self::Project(error) => error.exit_code(),
             Self::Shell { code } => *code,
             Self::Update(UpdateError::Problems(_))
             | Self::Old(_)
@@ -363,7 +371,9 @@ pub fn run(cli: Cli) -> Result<(), CommandError> {
         Command::Build(arguments) => build::run(&arguments),
         Command::CheckBuilds(arguments) => check_builds::run(&arguments),
         Command::CheckConfig(arguments) => check_config::run(&arguments),
+        Command::CleanPyproject(arguments) => clean_pyproject::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
+        Command::CreatePyproject(arguments) => create_pyproject::run(&arguments),
         Command::Devshell(arguments) => shell::run(&arguments, ShellKind::Dev),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),

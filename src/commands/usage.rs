@@ -37,15 +37,6 @@ const FOREIGN_COMMANDS: &[(&[&str], &str)] = &[
         "`kernel-builder build` refuses a library with a symbol that its policy does not allow",
     ),
     (
-        &[
-            "create-pyproject",
-            "clean-pyproject",
-            "generate-torch",
-            "clean",
-        ],
-        "no project files are generated; `kernel-builder devshell` has the compilers and torch",
-    ),
-    (
         &["fill-card"],
         "kernel-builder builds kernels and writes no cards",
     ),

@@ -46,6 +46,23 @@ impl PythonFiles {
     }
 }
 
+impl Identity {
+    /// The build id of a kernel's files as they are now, native and Python. Nix computes the same
+    /// (nix/kernel/content.nix).
+    ///
+    /// # Errors
+    /// `std::io::Error` if a file cannot be read.
+    pub fn build_id(&self, root: &Utf8Path, python: &PythonFiles) -> std::io::Result<String> {
+        let mut lines = vec![self.salt.clone()];
+        for path in self.files.iter().chain(&python.files(root)?) {
+            let content = std::fs::read(root.join(path))?;
+            lines.push(format!("{}  {path}", hex(&Sha256::digest(content))));
+        }
+        let hash = hex(&Sha256::digest(lines.join("\n")));
+        Ok(format!("{}_{}", self.prefix, &hash[..10]))
+    }
+}
+
 /// The settings of build.toml that go into the salt. NB: a change of these fields changes every
 /// kernel's ids.
 #[derive(Serialize)]

@@ -24,8 +24,13 @@ const LANGUAGES: [&str; 9] = [
 
 /// Blocks that no test runs, by their pages and first lines: they need programs that a test has
 /// not.
-const NOT_RUN: [(&str, &str); 2] = [
+const NOT_RUN: [(&str, &str); 3] = [
     ("docs/docker.md", "docker build --tag relu-builder ."),
+    // tests/project runs them, with CMake of its own.
+    (
+        "docs/local-development.md",
+        "kernel-builder create-pyproject",
+    ),
     (
         "docs/nix.md",
         "kernel-builder pin-python transformers py-cpuinfo",

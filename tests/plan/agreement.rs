@@ -27,7 +27,12 @@ pub fn build_id(identity: &Identity, root: &Utf8Path, python: &PythonFiles) -> S
 fn ids_of_rust(plan: &Plan, root: &Utf8Path) -> serde_json::Value {
     let compiled = plan.variants.iter().map(|v| (&v.variant, &v.id));
     let noarch = plan.noarch.iter().map(|v| (&v.variant, &v.id));
-    let id = |identity: &Identity| build_id(identity, root, &plan.python);
+    let id = |identity: &Identity| {
+        let id = build_id(identity, root, &plan.python);
+        // The id of CMake projects.
+        assert_eq!(identity.build_id(root, &plan.python).expect("files"), id);
+        id
+    };
     compiled
         .chain(noarch)
         .map(|(name, identity)| (name.clone(), id(identity).into()))
