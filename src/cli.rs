@@ -41,6 +41,9 @@ pub enum Command {
     /// Check built variants: whole, unchanged, and what they say they are
     #[command(after_help = help::CHECK_BUILDS)]
     CheckBuilds(CheckBuildsArgs),
+    /// Build a kernel's variants, then upload them to the Hub
+    #[command(after_help = help::BUILD_AND_UPLOAD)]
+    BuildAndUpload(BuildAndUploadArgs),
     /// Check build.toml and the files it names
     #[command(after_help = help::CHECK_CONFIG, visible_alias = "validate")]
     CheckConfig(CheckConfigArgs),
@@ -117,6 +120,9 @@ pub enum Command {
     /// Check variants that somebody else built, in folders or in the cache of a Hub client, offline
     #[command(after_help = help::VERIFY)]
     Verify(VerifyArgs),
+    /// Upload built variants to the Hugging Face Hub
+    #[command(after_help = help::UPLOAD)]
+    Upload(UploadArgs),
     /// Check that the sources of toolchains still have the pinned files
     #[command(after_help = help::VERIFY_PINS)]
     VerifyPins(VerifyPinsArgs),
@@ -167,6 +173,15 @@ pub struct CheckBuildsArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// The arguments of `build-and-upload`.
+#[derive(Debug, Args)]
+pub struct BuildAndUploadArgs {
+    #[command(flatten)]
+    pub build: BuildArgs,
+    #[command(flatten)]
+    pub flags: UploadFlags,
 }
 
 /// The arguments of `check-config`.
@@ -456,6 +471,21 @@ pub struct VerifyArgs {
     pub json: bool,
 }
 
+/// The arguments of `upload`.
+#[derive(Debug, Args)]
+pub struct UploadArgs {
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    #[command(flatten)]
+    pub flags: UploadFlags,
+    /// Upload nothing; print each operation
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// The arguments of `verify-pins`.
 #[derive(Debug, Args)]
 pub struct VerifyPinsArgs {
@@ -508,6 +538,31 @@ pub struct GlobalArgs {
 }
 
 #[derive(Debug, Args)]
+pub struct UploadFlags {
+    /// The repository [default: `general.hub.repo-id` of build.toml]
+    #[arg(long, value_name = "ORGANISATION/NAME")]
+    pub repo_id: Option<String>,
+    /// The branch [default: `general.hub.branch` of build.toml, or v and the kernel's version]
+    #[arg(long)]
+    pub branch: Option<String>,
+    /// Make the repository private if it is created
+    #[arg(long)]
+    pub private: bool,
+    /// The kind of the repository
+    #[arg(long, value_enum, default_value_t = RepositoryKind::Kernel)]
+    pub repo_type: RepositoryKind,
+    /// Open a pull request, and leave the branch as it is
+    #[arg(long)]
+    pub create_pr: bool,
+    /// Refuse a build from files that git does not have, and one without some bundled variants
+    #[arg(long)]
+    pub strict: bool,
+    /// Also write the result as JSON to this file
+    #[arg(long, value_name = "FILE")]
+    pub output_json: Option<Utf8PathBuf>,
+}
+
+#[derive(Debug, Args)]
 pub struct KernelArgs {
     /// Folder of the kernel, or its build.toml
     #[arg(value_name = "KERNEL_DIR", default_value = ".", value_hint = ValueHint::DirPath)]
@@ -539,6 +594,14 @@ pub enum PinProfile {
     Registry,
     /// The vendors' own archives, by URL.
     Vendor,
+}
+
+/// The kind of a repository of the Hub.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RepositoryKind {
+    Kernel,
+    /// The kind of kernels of 2025.
+    Model,
 }
 
 /// The value of `--color` among arguments, which need not be right otherwise.

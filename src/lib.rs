@@ -11,6 +11,7 @@ pub mod doctor;
 pub mod emit;
 pub mod families;
 pub mod file;
+pub mod hub;
 pub mod init;
 pub mod kernel;
 pub mod library;

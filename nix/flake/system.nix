@@ -116,8 +116,8 @@ let
       name = "build-and-upload";
       script = ./build-and-upload.sh;
       values = {
-        repo = hub.repo-id or "ORGANISATION/NAME";
-        branch = hub.branch or "v1";
+        copy = "${programs.build-and-copy}";
+        program = if tool == null then "" else "${tool}/bin/kernel-builder";
       };
     };
   }

@@ -170,6 +170,12 @@ impl FileDigests {
         Ok(unknown)
     }
 
+    /// The files of the build that are not there any more, in order.
+    pub fn missing_files(&self, variant: &Utf8Path) -> Vec<&str> {
+        let paths = self.files.keys().map(String::as_str);
+        paths.filter(|path| !variant.join(path).exists()).collect()
+    }
+
     /// The files that are there and no longer have their digest, in order.
     pub fn edited_files(&self, variant: &Utf8Path) -> Vec<&str> {
         let is_edited = |path: &str, digest: &str| {

@@ -43,6 +43,12 @@ Examples:
 It exits with 1 if a variant breaks a rule, and not for warnings. `verify` has the same rules for builds of \
 others.";
 
+pub const BUILD_AND_UPLOAD: &str = "\
+Examples:
+  kernel-builder build-and-upload relu --repo-id acme/relu
+
+`kernel-builder upload --help` says how an upload works.";
+
 pub const CHECK_CONFIG: &str = "\
 Examples:
   kernel-builder check-config                    the kernel in this folder
@@ -197,6 +203,17 @@ pub const TESTSHELL: &str = "\
 Examples:
   kernel-builder testshell relu                  the one for this machine
   kernel-builder testshell relu -- pytest tests";
+
+pub const UPLOAD: &str = "\
+Examples:
+  kernel-builder upload relu --repo-id acme/relu --dry-run
+  kernel-builder upload relu                     to the repository of its build.toml
+  kernel-builder upload relu --strict --json >upload.json
+
+The folder result/, build/ or the kernel's own is uploaded: variants to the branch of the version, CARD.md as the \
+README.md of main. Only new and changed files are sent, and one commit at the end switches the branch, so an upload \
+that was stopped leaves the old build, and sends the rest when it is run again. HF_TOKEN or `hf auth login` gives \
+the token, HF_ENDPOINT names another Hub.";
 
 pub const UPDATE_BUILD: &str = "\
 Examples:

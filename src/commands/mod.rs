@@ -29,6 +29,7 @@ mod shell;
 mod skills;
 mod test;
 mod update_build;
+mod upload;
 mod usage;
 mod verify_pins;
 mod verify_reproducible;
@@ -49,6 +50,7 @@ use crate::build::{EngineError, ShellKind};
 use crate::cli::{Cli, Command};
 use crate::emit::EmitError;
 use crate::file::help_for_io;
+use crate::hub::HubError;
 use crate::init::InitError;
 use crate::kernel::LoadError;
 use crate::manifest::update::UpdateError;
@@ -67,6 +69,10 @@ pub enum CommandError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Engine(#[from] EngineError),
+
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Hub(#[from] HubError),
 
     #[error(transparent)]
     #[diagnostic(transparent)]
@@ -268,6 +274,7 @@ impl CommandError {
         match self {
             _ if self.is_closed_pipe() => 0,
             Self::Engine(error) => error.exit_code(),
+            Self::Hub(error) => error.exit_code(),
             Self::Refresh(error) => error.exit_code(),
             Self::Init(error) => error.exit_code(),
             Self::Benchmark(_) => 3,
@@ -370,6 +377,7 @@ pub fn run(cli: Cli) -> Result<(), CommandError> {
         Command::Benchmark(arguments) => benchmark::run(&arguments),
         Command::Build(arguments) => build::run(&arguments),
         Command::CheckBuilds(arguments) => check_builds::run(&arguments),
+        Command::BuildAndUpload(arguments) => upload::build_and_run(&arguments),
         Command::CheckConfig(arguments) => check_config::run(&arguments),
         Command::CleanPyproject(arguments) => clean_pyproject::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
@@ -395,6 +403,7 @@ pub fn run(cli: Cli) -> Result<(), CommandError> {
         Command::Testshell(arguments) => shell::run(&arguments, ShellKind::Test),
         Command::UpdateBuild(arguments) => update_build::run(&arguments),
         Command::Verify(arguments) => check_builds::run_verify(&arguments),
+        Command::Upload(arguments) => upload::run(&arguments),
         Command::VerifyPins(arguments) => verify_pins::run(&arguments),
         Command::VerifyReproducible(arguments) => verify_reproducible::run(&arguments),
     }

@@ -29,8 +29,8 @@ const FOREIGN_COMMANDS: &[(&[&str], &str)] = &[
         "a similar subcommand exists: 'init'",
     ),
     (
-        &["upload", "build-and-upload", "publish", "push"],
-        "build the kernel, then upload its folder build/: `hf upload OWNER/NAME build build`",
+        &["publish", "push"],
+        "a similar subcommand exists: 'upload'",
     ),
     (
         &["check-abi", "kernel-abi-check"],

@@ -112,6 +112,17 @@ pub fn replace(path: &Utf8Path, text: &str) -> Result<(), EmitError> {
     replace_all(&[(path, text)])
 }
 
+/// Writes a file that a command was asked for by its name, whether it is there or not.
+///
+/// # Errors
+/// `EmitError::Write` if the file system fails.
+pub fn replace_or_create(path: &Utf8Path, text: &str) -> Result<(), EmitError> {
+    replace_file(path, text.as_bytes()).map_err(|source| EmitError::Write {
+        path: path.to_owned(),
+        source,
+    })
+}
+
 /// Replaces files of the user's that a command was asked to change, each whole or not at all. None
 /// is replaced unless all could be written beside their places.
 ///

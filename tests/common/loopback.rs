@@ -19,8 +19,17 @@ impl Drop for Server {
 impl Server {
     /// Serves `folder`/files, as tests/loopback_index.py says.
     pub fn start(folder: &Path) -> Self {
+        Self::start_script("tests/loopback_index.py", folder)
+    }
+
+    /// Starts a Hub whose behaviour and log are in `folder`, as tests/fake_hub.py says.
+    pub fn start_hub(folder: &Path) -> Self {
+        Self::start_script("tests/fake_hub.py", folder)
+    }
+
+    fn start_script(script: &str, folder: &Path) -> Self {
         let mut process = Command::new("python3")
-            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/loopback_index.py"))
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(script))
             .arg(folder)
             .stdout(Stdio::piped())
             .spawn()

@@ -1,0 +1,17 @@
+//! The Hugging Face Hub: publishing built kernels there, and getting those of others. Not how
+//! kernels are built.
+
+pub mod api;
+mod build_folder;
+mod client;
+mod error;
+mod settings;
+mod upload;
+
+pub use self::build_folder::BuildFolder;
+pub use self::client::HubClient;
+pub use self::error::HubError;
+pub use self::settings::{HubSettings, HubToken};
+pub use self::upload::{
+    UploadOptions, UploadPlan, UploadResult, UploadStatus, plan_upload, upload,
+};
