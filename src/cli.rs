@@ -38,12 +38,12 @@ pub enum Command {
     /// Build a kernel's variants into its build/ folder
     #[command(after_help = help::BUILD, visible_alias = "build-and-copy")]
     Build(BuildArgs),
-    /// Check built variants: whole, unchanged, and what they say they are
-    #[command(after_help = help::CHECK_BUILDS)]
-    CheckBuilds(CheckBuildsArgs),
     /// Build a kernel's variants, then upload them to the Hub
     #[command(after_help = help::BUILD_AND_UPLOAD)]
     BuildAndUpload(BuildAndUploadArgs),
+    /// Check built variants: whole, unchanged, and what they say they are
+    #[command(after_help = help::CHECK_BUILDS)]
+    CheckBuilds(CheckBuildsArgs),
     /// Check build.toml and the files it names
     #[command(after_help = help::CHECK_CONFIG, visible_alias = "validate")]
     CheckConfig(CheckConfigArgs),
@@ -117,12 +117,12 @@ pub enum Command {
     /// Python
     #[command(after_help = help::UPDATE_BUILD)]
     UpdateBuild(UpdateBuildArgs),
-    /// Check variants that somebody else built, in folders or in the cache of a Hub client, offline
-    #[command(after_help = help::VERIFY)]
-    Verify(VerifyArgs),
     /// Upload built variants to the Hugging Face Hub
     #[command(after_help = help::UPLOAD)]
     Upload(UploadArgs),
+    /// Check variants that somebody else built, in folders or in the cache of a Hub client, offline
+    #[command(after_help = help::VERIFY)]
+    Verify(VerifyArgs),
     /// Check that the sources of toolchains still have the pinned files
     #[command(after_help = help::VERIFY_PINS)]
     VerifyPins(VerifyPinsArgs),

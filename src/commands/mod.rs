@@ -376,8 +376,8 @@ pub fn run(cli: Cli) -> Result<(), CommandError> {
     match cli.command {
         Command::Benchmark(arguments) => benchmark::run(&arguments),
         Command::Build(arguments) => build::run(&arguments),
-        Command::CheckBuilds(arguments) => check_builds::run(&arguments),
         Command::BuildAndUpload(arguments) => upload::build_and_run(&arguments),
+        Command::CheckBuilds(arguments) => check_builds::run(&arguments),
         Command::CheckConfig(arguments) => check_config::run(&arguments),
         Command::CleanPyproject(arguments) => clean_pyproject::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
@@ -402,8 +402,8 @@ pub fn run(cli: Cli) -> Result<(), CommandError> {
         Command::Test(arguments) => test::run(&arguments),
         Command::Testshell(arguments) => shell::run(&arguments, ShellKind::Test),
         Command::UpdateBuild(arguments) => update_build::run(&arguments),
-        Command::Verify(arguments) => check_builds::run_verify(&arguments),
         Command::Upload(arguments) => upload::run(&arguments),
+        Command::Verify(arguments) => check_builds::run_verify(&arguments),
         Command::VerifyPins(arguments) => verify_pins::run(&arguments),
         Command::VerifyReproducible(arguments) => verify_reproducible::run(&arguments),
     }
