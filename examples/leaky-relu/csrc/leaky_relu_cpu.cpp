@@ -4,7 +4,7 @@
 template <typename T>
 const char *leaky_launch(T *out, const T *values, const T *signs, double slope, int64_t count, void * /*queue*/) {
   for (int64_t i = 0; i < count; ++i) {
-    out[i] = signs[i] < 0 ? static_cast<T>(slope) * values[i] : values[i];
+    out[i] = signs[i] > 0 ? values[i] : static_cast<T>(slope) * values[i];
   }
   return nullptr;
 }

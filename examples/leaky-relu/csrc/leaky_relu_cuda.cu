@@ -17,7 +17,7 @@ __global__ void leaky_kernel(T *out, const T *values, const T *signs, T slope, i
   const int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
   for (int64_t i = first; i < count; i += step) {
-    out[i] = signs[i] < 0 ? slope * values[i] : values[i];
+    out[i] = signs[i] > 0 ? values[i] : slope * values[i];
   }
 }
 
