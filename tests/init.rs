@@ -234,13 +234,21 @@ fn a_new_kernel_builds_passes_its_tests_and_is_measured() {
     let wrapper = wrong.join("build").join(variant).join("__init__.py");
     let text = std::fs::read_to_string(&wrapper).expect("text");
     std::fs::write(&wrapper, text.replace("ops.relu(out, x)", "out.fill_(7.0)")).expect("written");
+    // And beside a revision in the cache of the Hub.
+    let cached = folder.path().join("cache/kernels--acme--fast-op");
+    let commit = "0123456789abcdef0123456789abcdef01234567";
+    copy(
+        &root.join("build"),
+        &cached.join("snapshots").join(commit).join("build"),
+    );
+    folder.write("cache/kernels--acme--fast-op/refs/v1", commit);
     let plot = folder.path().join("times.svg");
     let mut benchmark = kernel_builder("benchmark");
     benchmark
+        .env("KERNELS_CACHE", folder.path().join("cache"))
         .arg(&root)
-        .args(["--variant", variant, "--samples", "3", "--warmup", "1"]);
-    benchmark
-        .arg("--against")
+        .args(["--variant", variant, "--samples", "3", "--warmup", "1"])
+        .args(["--against", "acme/fast-op@v1", "--against"])
         .arg(&wrong)
         .arg("--plot")
         .arg(&plot);
@@ -257,6 +265,7 @@ fn a_new_kernel_builds_passes_its_tests_and_is_measured() {
         "{table}"
     );
     assert!(common::program::words(&output).contains("Relu.small of "));
+    assert!(table.contains("  acme/fast-op@v1  "), "{table}");
     assert!(
         std::fs::read_to_string(&plot)
             .expect("a plot")

@@ -23,17 +23,24 @@ DEVICES = {"rocm": "cuda", "metal": "mps", "cann": "npu"}
 
 
 def load(target, backend):
-    if "@" in target and not os.path.exists(target):
-        # NB: before the client is imported, which reads it once.
-        os.environ["HF_HUB_OFFLINE"] = "1"
-        from kernels import get_kernel
-
-        repo, revision = target.split("@", 1)
-        # Whoever names a repository here has decided to run it, and the Hub cannot be asked about its owner.
-        return get_kernel(repo, revision=revision, backend=backend, trust_remote_code=True)
     from kernels import get_local_kernel
 
-    return get_local_kernel(Path(target), backend=backend)
+    folder = Path(target)
+    return get_local_kernel(folder if folder.exists() else cached(target), backend=backend)
+
+
+def cached(target):
+    """The folder of OWNER/NAME@REVISION in the cache of the Hub. Nothing is downloaded."""
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    repo, _, revision = target.partition("@")
+    folder = Path(os.environ.get("KERNELS_CACHE") or HF_HUB_CACHE) / "--".join(["kernels", *repo.split("/")])
+    reference = folder / "refs" / revision
+    commit = reference.read_text().strip() if reference.is_file() else revision
+    snapshot = folder / "snapshots" / commit
+    if not revision or not snapshot.is_dir():
+        sys.exit(f"{target} is not in the cache of the Hub ({folder}): `get_kernel` of the client brings it there")
+    return snapshot
 
 
 def classes(script):
