@@ -1,4 +1,4 @@
-.PHONY: build bench demo full-test fuzz install lint test uninstall
+.PHONY: abi-tables build bench demo full-test fuzz install lint test uninstall
 
 # Compiles the program.
 build:
@@ -33,3 +33,8 @@ lint:
 # Everything, with real builds.
 test:
 	scripts/test.sh
+
+# The tables and lists of names that `check-abi` judges by, from the packages that own the facts (LISTS=x86_64-linux/torch-2.16.0).
+abi-tables:
+	scripts/abi-venv.sh target/abi-venv
+	target/abi-venv/bin/python scripts/abi-tables.py $(LISTS)

@@ -9,6 +9,10 @@ let
   runs = import ./run.nix { inherit seed system; };
   run = { name, ... }@attrs: runs attrs { inherit name; };
   manylinux = import ./toolchains/manylinux.nix { inherit linux run; };
+  abi = import ./abi {
+    inherit system;
+    interpreter = interpreters.${stepPython} or null;
+  };
 
   hostRecipe =
     name:
@@ -112,6 +116,8 @@ in
     {
       host = hostTools host;
       interpreter = ifNamed interpreter (name: interpreters.${name});
+      # Names that its libraries define, for checks of native files.
+      names = abi.names { inherit cuda torch; };
       python = ifNamed python (name: pythons.${name});
       # Headers and libraries of the framework that binds the kernel to Python: torch or tvm-ffi.
       framework =
@@ -160,10 +166,10 @@ in
     environments = import ./kernel/environment.nix { inherit run; };
   };
   objects = import ./kernel/objects.nix { inherit run; };
-  link = import ./kernel/link.nix { inherit manylinux run; };
+  link = import ./kernel/link.nix { inherit abi manylinux run; };
   inherit manylinux;
   package = import ./kernel/package.nix {
-    inherit run;
+    inherit abi run;
     # NB: `families` of src/matrix/table.rs and variant.rs name the same.
     interpreter = interpreters.${stepPython} or null;
   };

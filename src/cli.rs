@@ -41,6 +41,9 @@ pub enum Command {
     /// Build a kernel's variants, then upload them to the Hub
     #[command(after_help = help::BUILD_AND_UPLOAD)]
     BuildAndUpload(BuildAndUploadArgs),
+    /// Check native files: whether they load where their variant promises, and disturb nobody
+    #[command(after_help = help::CHECK_ABI)]
+    CheckAbi(CheckAbiArgs),
     /// Check built variants: whole, unchanged, and what they say they are
     #[command(after_help = help::CHECK_BUILDS)]
     CheckBuilds(CheckBuildsArgs),
@@ -162,6 +165,29 @@ pub struct BuildArgs {
     /// Print every line that compilers print
     #[arg(short = 'L', long)]
     pub print_build_logs: bool,
+}
+
+/// The arguments of `check-abi`.
+#[derive(Debug, Args)]
+pub struct CheckAbiArgs {
+    /// Libraries (.so, .pyd, .dylib), or folders to look for them in
+    #[arg(value_name = "PATH", default_value = "build", value_hint = ValueHint::AnyPath)]
+    pub paths: Vec<Utf8PathBuf>,
+    /// The variant that all files belong to [default: that of the folder around each]
+    #[arg(long, value_name = "VARIANT", add = complete::variants())]
+    pub variant: Option<String>,
+    /// The policy for Linux, such as manylinux_2_28 or manylinux2014
+    #[arg(long, value_name = "POLICY", default_value = "manylinux_2_28")]
+    pub manylinux: String,
+    /// The oldest Python that loads .abi3 files
+    #[arg(long, value_name = "VERSION", default_value = "3.9")]
+    pub python_abi: String,
+    /// The oldest macOS
+    #[arg(long, value_name = "VERSION", default_value = "15.0")]
+    pub macos: String,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The arguments of `check-builds`.

@@ -1,6 +1,7 @@
 //! The library behind the `kernel-builder` program: from build.toml to Nix derivations.
 //! CONTRIBUTING.md describes its modules, in the order a kernel passes through them.
 
+pub mod abi;
 pub mod artifact;
 pub mod benchmark;
 pub mod build;

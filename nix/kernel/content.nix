@@ -11,6 +11,8 @@
 let
   pythonFiles = sources.find python.dir python.extensions;
   pythonTree = sources.tree pythonFiles;
+  # Whether there may be native files. NB: an input that nobody needs takes Nix time.
+  hasOtherFiles = builtins.any (file: builtins.match ".*[.]pyi?" file == null) pythonFiles;
 in
 id: rec {
   # The build id, which names the Python module, the library and the op namespace. It is a hash of
@@ -30,6 +32,8 @@ id: rec {
       metadata,
       # The namespace of the operators; null: the build id.
       opNamespace,
+      # The toolchain of the variant; null for a variant of Python alone.
+      toolchain,
     }:
     sources.requireCurrent (
       recipe.package {
@@ -43,6 +47,7 @@ id: rec {
           ;
         opNamespace = if opNamespace == null then namespace else opNamespace;
         python = "${pythonTree}/${python.dir}";
+        toolchain = if hasOtherFiles then toolchain else null;
       }
     );
 }

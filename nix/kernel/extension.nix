@@ -165,6 +165,7 @@ let
 
   library = recipe.link {
     name = "${name}-${variant}-library";
+    inherit variant;
     toolchain = tools;
     library = "${name}.${plan.link.extension}";
     namespace = if isNamedLater then placeholder else namespace;
@@ -198,6 +199,7 @@ in
   # NB: lazy, so that a list of the names of variants computes no derivation.
   package = package recipe {
     inherit library variant;
+    toolchain = tools;
     inherit (plan) metadata;
     opNamespace = plan.opNamespace or null;
     inherit (framework) ops;

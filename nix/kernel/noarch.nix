@@ -23,6 +23,7 @@ in
     contentOfVariant.package (import ../recipes.nix).${system} {
       library = null;
       opNamespace = null;
+      toolchain = null;
       inherit (plan) metadata variant;
       inherit (framework) ops;
     };

@@ -6,6 +6,11 @@
 # runtime by the other name, or fail to load. So their symbols have no version. Where there are
 # several, a loader takes the oldest, and nested locks have another meaning since OpenMP 3: they
 # belong to tasks, no longer to threads.
+newer='function newer(a, b, n, i, left, right) {
+    n = split(a, left, "."); split(b, right, ".")
+    for (i = 1; i <= n; i++) if (left[i] + 0 != right[i] + 0) return left[i] + 0 > right[i] + 0
+    return 0
+}'
 readelf --dyn-syms --wide "$libgomp" | awk -v limits="GOMP ${policy[GOMP]} OMP ${policy[OMP]}" "$newer"'
     BEGIN { split(limits, pairs, " "); limit[pairs[1]] = pairs[2]; limit[pairs[3]] = pairs[4] }
     $7 != "UND" && match($8, /@@G?OMP_[0-9.]+$/) {

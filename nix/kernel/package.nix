@@ -1,6 +1,8 @@
 # The kernel's Python files, and its library if it has one, -> $out/<variant>, laid out as
 # `kernels.get_kernel` loads it.
 {
+  # From ../abi.
+  abi,
   run,
   # The Python that checks the files and writes metadata.json; null: the one of the machine.
   interpreter,
@@ -19,30 +21,39 @@
   ops,
   # The folder of the Python files.
   python,
+  # The toolchain of the variant, if native files may lie among the Python files, else null.
+  toolchain,
   # The fixed part of metadata.json.
   metadata,
 }:
-run {
-  name = "${name}-${variant}";
-  script = ./package.sh;
-  nameScript = if library == null then "" else ./name-library.sh;
-  inherit
-    variant
-    namespace
-    opNamespace
-    ops
-    python
-    ;
-  library = if library == null then "" else library;
-  metadataScript = ./metadata.py;
-  # metadata.py adds the digests of the files.
-  metadata = metadata // {
-    id = namespace;
-    provenance.kernel-builder.version = import ../version.nix;
-  };
-  tools = if interpreter == null then [ ] else [ interpreter ];
-  # Packing takes less time than asking or reaching another machine.
-  preferLocalBuild = true;
-  # A kernel goes to machines without Nix.
-  allowedReferences = [ ];
-}
+run (
+  (if toolchain == null then { abi = ""; } else abi.arguments { inherit toolchain variant; })
+  // {
+    name = "${name}-${variant}";
+    script = ./package.sh;
+    nativeScript = ../abi/native-files.sh;
+    nameScript = if library == null then "" else ./name-library.sh;
+    inherit
+      variant
+      namespace
+      opNamespace
+      ops
+      python
+      ;
+    library = if library == null then "" else library;
+    metadataScript = ./metadata.py;
+    # metadata.py adds the digests of the files.
+    metadata = metadata // {
+      id = namespace;
+      provenance.kernel-builder.version = import ../version.nix;
+    };
+    tools = builtins.filter (tool: tool != null) [
+      interpreter
+      (if toolchain == null then null else toolchain.host.bin)
+    ];
+    # Packing takes less time than asking or reaching another machine.
+    preferLocalBuild = true;
+    # A kernel goes to machines without Nix.
+    allowedReferences = [ ];
+  }
+)

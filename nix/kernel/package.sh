@@ -18,4 +18,6 @@ if [ -n "$library" ] && [ -e "$library/name-places" ]; then
 fi
 sed -e "s/__NAMESPACE__/$namespace/g" -e "s/__OP_NAMESPACE__/$opNamespace/g" -e "s/__LIBRARY__/$libraryName/g" \
     "$ops" >"$dir/_ops.py"
+# shellcheck source=nix/abi/native-files.sh
+. "$nativeScript"
 python3 -I -B -W ignore -X utf8 "$metadataScript" "$dir" "$NIX_BUILD_TOP/.attrs.json"

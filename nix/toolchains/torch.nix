@@ -74,6 +74,4 @@ in
           ];
         })
       ];
-  # Symbols that a linked library may leave to torch.
-  symbols = ./torch-symbols.txt;
 }

@@ -11,6 +11,4 @@ in
   prefix = "${tree}";
   # Folders of libraries to link with; the same for every compute.
   libraries = [ "${tree}/tvm_ffi/lib" ];
-  # Symbols that a linked library may leave to tvm-ffi.
-  symbols = ./tvm-ffi-symbols.txt;
 }

@@ -34,6 +34,12 @@ Examples:
 By default, everything is built that does not need a failed step, since a variant that fails says little \
 about others; --fail-fast stops early. A build that was stopped goes on where it ended.";
 
+pub const CHECK_ABI: &str = "\
+Examples:
+  kernel-builder check-abi                       every variant in build/
+  kernel-builder check-abi lib.so --variant torch211-cxx11-cu130-x86_64-linux
+  kernel-builder check-abi DIR --manylinux manylinux_2_34 --json";
+
 pub const CHECK_BUILDS: &str = "\
 Examples:
   kernel-builder check-builds                    the build/ of this folder

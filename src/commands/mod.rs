@@ -5,6 +5,7 @@ mod benchmark;
 mod build;
 mod build_result;
 mod build_summary;
+mod check_abi;
 mod check_builds;
 mod check_config;
 mod clean_pyproject;
@@ -44,6 +45,7 @@ use miette::Diagnostic;
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::abi::AbiError;
 use crate::artifact::rehash::RehashError;
 use crate::benchmark::BenchmarkError;
 use crate::build::{EngineError, ShellKind};
@@ -89,6 +91,17 @@ pub enum CommandError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Project(#[from] ProjectError),
+
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    AbiCheck(#[from] AbiError),
+
+    #[error("{} in {}", count(*.findings, "finding"), count(*.of, "native file"))]
+    #[diagnostic(
+        code(abi::findings),
+        help("each finding names its cure; docs/abi.md explains the rules")
+    )]
+    Abi { findings: usize, of: usize },
 
     #[error("no package is named, and none is pinned yet")]
     #[diagnostic(
@@ -279,10 +292,12 @@ impl CommandError {
             Self::Init(error) => error.exit_code(),
             Self::Benchmark(_) => 3,
             Self::Project(error) => error.exit_code(),
+            Self::AbiCheck(error) => error.exit_code(),
             Self::Shell { code } => *code,
             Self::Update(UpdateError::Problems(_))
             | Self::Old(_)
             | Self::WrongPins(_)
+            | Self::Abi { .. }
             | Self::Irreproducible { .. }
             | Self::NoBuilds(_)
             | Self::WrongBuilds { .. }
@@ -377,6 +392,7 @@ pub fn run(cli: Cli) -> Result<(), CommandError> {
         Command::Benchmark(arguments) => benchmark::run(&arguments),
         Command::Build(arguments) => build::run(&arguments),
         Command::BuildAndUpload(arguments) => upload::build_and_run(&arguments),
+        Command::CheckAbi(arguments) => check_abi::run(&arguments),
         Command::CheckBuilds(arguments) => check_builds::run(&arguments),
         Command::CheckConfig(arguments) => check_config::run(&arguments),
         Command::CleanPyproject(arguments) => clean_pyproject::run(&arguments),

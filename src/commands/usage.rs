@@ -33,8 +33,8 @@ const FOREIGN_COMMANDS: &[(&[&str], &str)] = &[
         "a similar subcommand exists: 'upload'",
     ),
     (
-        &["check-abi", "kernel-abi-check"],
-        "`kernel-builder build` refuses a library with a symbol that its policy does not allow",
+        &["kernel-abi-check", "abi-check"],
+        "a similar subcommand exists: 'check-abi'",
     ),
     (
         &["fill-card"],
