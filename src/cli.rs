@@ -62,6 +62,9 @@ pub enum Command {
     /// Open a shell with a variant's compilers, torch and tools
     #[command(after_help = help::DEVSHELL)]
     Devshell(ShellArgs),
+    /// Compare two builds, to the section and symbol, and name the inputs that made them differ
+    #[command(after_help = help::DIFF)]
+    Diff(DiffArgs),
     /// Check that this machine can build kernels; say how to cure what is wrong
     #[command(after_help = help::DOCTOR)]
     Doctor(DoctorArgs),
@@ -107,6 +110,9 @@ pub enum Command {
     /// Print the JSON Schema of build.toml, for editors
     #[command(after_help = help::SCHEMA)]
     Schema,
+    /// Sign built variants, or make a key for that
+    #[command(after_help = help::SIGN)]
+    Sign(SignArgs),
     /// Write guides for coding assistants
     #[command(after_help = help::SKILLS)]
     Skills(SkillsArgs),
@@ -253,6 +259,20 @@ pub struct CreatePyprojectArgs {
     /// The end of build ids [default: a hash of the kernel's files, as in a build by Nix]
     #[arg(long, value_name = "ID", visible_alias = "ops-id")]
     pub unique_id: Option<String>,
+}
+
+/// The arguments of `diff`.
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// Folder of a kernel, of several variants, or of one variant
+    #[arg(value_name = "A", value_hint = ValueHint::DirPath)]
+    pub first: Utf8PathBuf,
+    /// The same of the other build
+    #[arg(value_name = "B", value_hint = ValueHint::DirPath)]
+    pub second: Utf8PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The arguments of `doctor`.
@@ -468,6 +488,20 @@ pub struct ShellArgs {
     pub command: Vec<String>,
 }
 
+/// The arguments of `sign`.
+#[derive(Debug, Args)]
+pub struct SignArgs {
+    /// Folder of the kernel, of several variants, or of one variant
+    #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub dir: Utf8PathBuf,
+    /// The secret key: of `--generate-key`, or of minisign
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub secret_key: Option<Utf8PathBuf>,
+    /// Instead, write a new secret key to FILE, and its public key to FILE.pub
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dir", "secret_key"])]
+    pub generate_key: Option<Utf8PathBuf>,
+}
+
 /// The arguments of `update-build`.
 #[derive(Debug, Args)]
 pub struct UpdateBuildArgs {
@@ -492,6 +526,9 @@ pub struct VerifyArgs {
     /// Hub client
     #[arg(value_name = "PATH", required = true, value_hint = ValueHint::DirPath)]
     pub paths: Vec<Utf8PathBuf>,
+    /// Also check that each variant is signed with this key: a file, or the key itself
+    #[arg(long, value_name = "KEY")]
+    pub public_key: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -343,3 +343,152 @@ fn metadata_has_the_digest_of_every_name_or_the_build_fails() {
     );
     assert!(output.status.success());
 }
+
+fn program(command: &str, arguments: &[&str], kernel: &Folder) -> Output {
+    let mut program = kernel_builder(command);
+    program.args(arguments).current_dir(kernel.path());
+    program.output().expect("start the program")
+}
+
+#[test]
+fn a_signed_variant_is_verified_and_another_one_is_not() {
+    let kernel = kernel();
+    let run = |command: &str, arguments: &[&str]| program(command, arguments, &kernel);
+    let nobody = run("sign", &[]);
+    assert_eq!(nobody.status.code(), Some(2));
+    assert!(
+        words(&nobody).contains("--generate-key"),
+        "{}",
+        words(&nobody)
+    );
+    assert!(run("sign", &["--generate-key", "key"]).status.success());
+    let again = run("sign", &["--generate-key", "key"]);
+    assert_eq!(again.status.code(), Some(3), "a key is never overwritten");
+    let verify = |path: &str| {
+        let output = run("verify", &[path, "--public-key", "key.pub"]);
+        (
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+            output.status.code(),
+        )
+    };
+    let (text, code) = verify("build");
+    assert!(
+        text.contains("there is no signature") && code == Some(1),
+        "{text}"
+    );
+    assert!(run("sign", &["--secret-key", "key"]).status.success());
+    let (text, code) = verify("build");
+    assert_eq!(code, Some(0), "{text}");
+    let public = kernel.read("key.pub");
+    let public = public.lines().nth(1).expect("the key");
+    assert!(
+        run("verify", &["build", "--public-key", public])
+            .status
+            .success()
+    );
+    let secret = run("verify", &["build", "--public-key", "key"]);
+    assert_eq!(secret.status.code(), Some(1), "{}", words(&secret));
+
+    // A variant under another name, and one that was hashed again.
+    let build = kernel.path().join("build");
+    copy(&build.join(VARIANT), &build.join("torch-cuda"));
+    let signature = |variant: &str| build.join(format!("{variant}.minisig"));
+    std::fs::copy(signature(VARIANT), signature("torch-cuda")).expect("copied");
+    let (text, code) = verify("build/torch-cuda");
+    assert!(
+        text.contains("not of torch-cuda") && code == Some(1),
+        "{text}"
+    );
+    kernel.write(&format!("build/{VARIANT}/_ops.py"), "# other\n");
+    let unsigned = run("sign", &["build", "--secret-key", "key"]);
+    assert_eq!(
+        unsigned.status.code(),
+        Some(1),
+        "a wrong build is not signed"
+    );
+    let hashed = run("hash", &[&format!("build/{VARIANT}")]);
+    assert!(
+        words(&hashed).contains("sign it again"),
+        "{}",
+        words(&hashed)
+    );
+    let (text, code) = verify(&format!("build/{VARIANT}"));
+    assert!(
+        text.contains("does not sign it with this key") && code == Some(1),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_diff_names_files_lines_keys_and_inputs() {
+    let (one, other) = (kernel(), kernel());
+    let statement = |revision: &str, source: &str| {
+        json!({
+            "_type": "https://in-toto.io/Statement/v1",
+            "subject": [],
+            "predicate": {"buildDefinition": {
+                "externalParameters": {"revision": {"commit": revision}},
+                "internalParameters": {"plan": {"flags": ["-O2"]}},
+                "resolvedDependencies": [
+                    {"name": "source:a.cpp", "digest": {"sha256": source}},
+                    {"name": "derivation:a.o", "digest": {"nixDerivation": source}},
+                ],
+            }},
+        })
+        .to_string()
+    };
+    let diff = |arguments: &[&str]| {
+        let paths = [&one, &other].map(|kernel| kernel.path().join("build"));
+        let output = kernel_builder("diff").args(paths).args(arguments).output();
+        let output = output.expect("start the program");
+        (
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+            output.status.code(),
+        )
+    };
+    assert_eq!(diff(&[]), (format!("{VARIANT}: the same\n"), Some(0)));
+    let write = |kernel: &Folder, file: &str, text: &str| {
+        kernel.write(&format!("build/{VARIANT}/{file}"), text);
+    };
+    write(&other, "_ops.py", "# empty\nx = 1\n");
+    write(&other, "extra.py", "");
+    let (text, code) = diff(&[]);
+    for line in [
+        "1 file changed, 1 file added",
+        "file added: extra.py",
+        "from line 2 on",
+        "causes: unknown",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert_eq!(code, Some(1));
+
+    write(&one, "provenance.intoto.json", &statement("a", "1"));
+    write(&other, "provenance.intoto.json", &statement("b", "2"));
+    let metadata = other.read(&format!("build/{VARIANT}/metadata.json"));
+    write(
+        &other,
+        "metadata.json",
+        &metadata.replace("kept", "changed"),
+    );
+    let (text, _) = diff(&[]);
+    for line in [
+        "key changed: future.key",
+        "input changed: source:a.cpp",
+        "input changed: revision.commit",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert!(
+        !text.contains("derivation:"),
+        "it follows from the source: {text}"
+    );
+    let (json, code) = diff(&["--json"]);
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    let inputs = &json["variants"][0]["differences"]["inputs"]["changed"];
+    assert_eq!(
+        *inputs,
+        json!(["derivation:a.o", "revision.commit", "source:a.cpp"])
+    );
+    assert_eq!(code, Some(1));
+}

@@ -334,6 +334,120 @@ fn only_what_changed_is_compiled_again() {
     }
 }
 
+/// Two builds differ in a symbol, a section and a needed library, and their statements name the
+/// source that made them differ. The revision is that of git, and no step depends on it.
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn a_diff_names_the_symbol_and_the_source_that_caused_it() {
+    let clone = Clone::new();
+    let build = clone.relu().join("build").join(CPU);
+    let read = |file: &str| {
+        let text = std::fs::read_to_string(build.join(file)).expect("a file");
+        serde_json::from_str::<Value>(&text).expect("JSON")
+    };
+    let commit = |directory: &std::path::Path| {
+        let output = run(Command::new("git")
+            .arg("-C")
+            .arg(directory)
+            .args(["rev-parse", "HEAD"]));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    };
+    clone.build(&["--variant", CPU]);
+    let revision = &read("metadata.json")["provenance"]["kernel"];
+    assert_eq!(revision["commit"], commit(clone.path()));
+    assert_eq!(revision["dirty"], false);
+    let statement = read("provenance.intoto.json");
+    let inputs = &statement["predicate"]["buildDefinition"]["resolvedDependencies"];
+    let names: Vec<&str> = inputs
+        .as_array()
+        .expect("inputs")
+        .iter()
+        .filter_map(|input| input["name"].as_str())
+        .collect();
+    for name in [
+        "source:build.toml",
+        "source:csrc/relu_cpu.cpp",
+        "source:torch-ext/relu/__init__.py",
+    ] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    assert!(
+        names
+            .iter()
+            .any(|name| name.starts_with("pin:gcc-12:gcc-12_")),
+        "{names:?}"
+    );
+    assert!(
+        names.contains(&"derivation:relu-csrc-relu_cpu.cpp.o"),
+        "{names:?}"
+    );
+    assert_eq!(read("sbom.cdx.json")["bomFormat"], "CycloneDX");
+
+    let before = clone.path().join("before");
+    common::folder::copy(&build, &before);
+    clone.append(
+        "csrc/relu_cpu.cpp",
+        "\nextern \"C\" __attribute__((visibility(\"default\"))) int more_of_relu() { return 1; }\n",
+    );
+    clone.build(&["--variant", CPU]);
+    assert_eq!(read("metadata.json")["provenance"]["kernel"]["dirty"], true);
+    let output = kernel_builder("diff")
+        .args([&before, &build])
+        .arg("--json")
+        .output();
+    let output = output.expect("run");
+    assert_eq!(output.status.code(), Some(1), "{}", words(&output));
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let differences = &json["variants"][0]["differences"];
+    let changed = |value: &Value, how: &str| -> Vec<String> {
+        let names = value[how].as_array().into_iter().flatten();
+        names.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let inputs = changed(&differences["inputs"], "changed");
+    assert!(
+        inputs.contains(&"source:csrc/relu_cpu.cpp".to_owned()),
+        "{inputs:?}"
+    );
+    assert!(
+        !inputs.contains(&"source:build.toml".to_owned()),
+        "{inputs:?}"
+    );
+    // The library has another name, as the build id is a hash of the sources.
+    assert_eq!(changed(&differences["files"], "added").len(), 1);
+
+    // The same library under one name: to the symbol.
+    let rename = |folder: &std::path::Path| {
+        let library = std::fs::read_dir(folder).expect("a folder").flatten();
+        let mut library = library.filter(|file| file.path().extension().is_some_and(|e| e == "so"));
+        let library = library.next().expect("a library").path();
+        std::fs::rename(library, folder.join("library.so")).expect("renamed");
+    };
+    rename(&before);
+    rename(&build);
+    let diff = |arguments: &[&str]| {
+        let output = kernel_builder("diff")
+            .args([&before, &build])
+            .args(arguments)
+            .output();
+        String::from_utf8_lossy(&output.expect("run").stdout).into_owned()
+    };
+    let text = diff(&[]);
+    for line in [
+        "symbol added: more_of_relu",
+        "input changed: source:csrc/relu_cpu.cpp",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    let json: Value = serde_json::from_str(&diff(&["--json"])).expect("JSON");
+    let details = json["variants"][0]["differences"]["details"].as_array();
+    let library = details
+        .into_iter()
+        .flatten()
+        .find(|own| own["file"] == "library.so");
+    let sections = changed(&library.expect("the library")["sections"], "changed");
+    assert!(sections.contains(&".text".to_owned()), "{sections:?}");
+}
+
 /// A binding may use the namespace for more than registering: it is then compiled for it.
 #[test]
 #[ignore = "builds with Nix: run by `make test`"]

@@ -1,6 +1,7 @@
 //! Built variants, read from their files: their checks, digests and differences.
 
 pub mod check;
+pub mod compare;
 pub mod contents;
 pub mod fatbin;
 pub mod finding;
@@ -11,3 +12,4 @@ pub mod python_files;
 pub mod rehash;
 pub mod sbom;
 pub mod sections;
+pub mod signature;

@@ -14,6 +14,7 @@ use super::error::{EngineError, failed_to};
 use super::output::OutputFolder;
 use super::survey::StepGraph;
 use crate::artifact::metadata::{FileDigests, METADATA, SIGNATURE, is_left_behind};
+use crate::artifact::signature::signature_file;
 use crate::matrix::Variant;
 use crate::nix::{Built, Nix};
 use crate::terminal::note;
@@ -138,7 +139,7 @@ fn copy_out(
     let original = folder.map(|(store, name)| store.join(name));
     if let Some(original) = &original
         && is_same_tree(&original.join(&variant.name), &target)
-        && has_files(&target, &attest(&original.join(&variant.name))?)
+        && (is_signed(&target) || has_files(&target, &attest(&original.join(&variant.name))?))
     {
         return Ok(size_of_files(&target));
     }
@@ -171,6 +172,15 @@ fn copy_out(
 /// Files that a copy has besides those of the package, by name.
 type AttestedFiles = BTreeMap<&'static str, Vec<u8>>;
 
+/// Whether a variant is signed and as it was when it got its digests. It is not replaced for the
+/// sake of a later revision: its signature would be lost, and what it says is still true.
+fn is_signed(target: &Utf8Path) -> bool {
+    let beside = signature_file(target).is_ok_and(|file| file.exists());
+    let digests = FileDigests::read(target);
+    (beside || target.join(SIGNATURE).exists())
+        && digests.is_some_and(|digests| digests.edited_files(target).is_empty())
+}
+
 /// Whether a folder has files with some contents.
 fn has_files(folder: &Utf8Path, files: &AttestedFiles) -> bool {
     let mut files = files.iter();
@@ -190,6 +200,11 @@ fn mention_edits(target: &Utf8Path) {
         note(format!(
             "{target}/{SIGNATURE} signs the build before: it is removed with it"
         ));
+    }
+    if let Ok(file) = signature_file(target)
+        && file.exists()
+    {
+        note(format!("{file} signs the build before: sign the new one"));
     }
 }
 

@@ -88,6 +88,14 @@ Examples:
   kernel-builder devshell relu                   the one for this machine
   kernel-builder devshell relu --variant torch211-cxx11-cpu-x86_64-linux -- make";
 
+pub const DIFF: &str = "\
+Examples:
+  kernel-builder diff old/build build            every variant that either has
+  kernel-builder diff old/build/torch-cuda build/torch-cuda --json
+
+It exits with 1 if they differ. The inputs are those that the builds' statements name (provenance.intoto.json): \
+sources, flags, pins, the revision.";
+
 pub const DOCTOR: &str = "\
 Examples:
   kernel-builder doctor                          what is wrong, with cures
@@ -226,9 +234,18 @@ Examples:
   kernel-builder update-build relu --diff        see what would change
   kernel-builder update-build relu --sources     rewrite C++ and Python, too";
 
+pub const SIGN: &str = "\
+Examples:
+  kernel-builder sign --generate-key relu.key    a key, and relu.key.pub
+  kernel-builder sign --secret-key relu.key      the build/ of this folder
+
+It signs metadata.json, which has the digest of every other file, in minisign's format. The signature of \
+build/NAME is build/NAME.minisig, and `verify --public-key` checks it. A key of --generate-key has no password: keep it for yourself.";
+
 pub const VERIFY: &str = "\
 Examples:
   kernel-builder verify build                    every variant in a folder
+  kernel-builder verify build --public-key relu.key.pub
   kernel-builder verify ~/.cache/huggingface/hub/kernels--org--relu/snapshots/*
 
 In the cache of a Hub client, files are links: they may lead to its own folder of files alone.";

@@ -4,28 +4,36 @@
 use std::fmt::Write;
 
 use camino::Utf8Path;
+use minisign::PublicKey;
 use serde_json::json;
 
 use super::{CommandError, count, print, print_json};
 use crate::artifact::check::{CheckedVariant, check_variant, find_variants};
 use crate::artifact::finding::ArtifactFinding;
+use crate::artifact::signature::{check_signature, read_public_key};
 use crate::cli::{CheckBuildsArgs, VerifyArgs};
 
 pub fn run(arguments: &CheckBuildsArgs) -> Result<(), CommandError> {
-    report(&check(&arguments.dir, false)?, arguments.json)
+    report(&check(&arguments.dir, false, None)?, arguments.json)
 }
 
 /// Runs `verify`.
 pub fn run_verify(arguments: &VerifyArgs) -> Result<(), CommandError> {
+    let key = arguments.public_key.as_deref().map(read_public_key);
+    let key = key.transpose()?;
     let mut checked = Vec::new();
     for path in &arguments.paths {
-        checked.extend(check(path, true)?);
+        checked.extend(check(path, true, key.as_ref())?);
     }
     report(&checked, arguments.json)
 }
 
-/// Checks the variants that a path means. Never empty.
-fn check(path: &Utf8Path, allows_links: bool) -> Result<Vec<CheckedVariant>, CommandError> {
+/// Checks the variants that a path means, and with a key their signatures. Never empty.
+pub(super) fn check(
+    path: &Utf8Path,
+    allows_links: bool,
+    key: Option<&PublicKey>,
+) -> Result<Vec<CheckedVariant>, CommandError> {
     let failed = |source| CommandError::Io {
         action: format!("read the builds in {path}"),
         source,
@@ -34,12 +42,17 @@ fn check(path: &Utf8Path, allows_links: bool) -> Result<Vec<CheckedVariant>, Com
     if folders.is_empty() {
         return Err(CommandError::NoBuilds(path.to_owned()));
     }
-    let check = |folder| check_variant(folder, allows_links).map_err(failed);
+    let check = |folder| {
+        let mut checked = check_variant(folder, allows_links).map_err(failed)?;
+        let signature = key.and_then(|key| check_signature(folder, &checked.name, key));
+        checked.findings.extend(signature);
+        Ok(checked)
+    };
     folders.iter().map(|folder| check(folder)).collect()
 }
 
-/// Prints the findings of variants.
-fn report(checked: &[CheckedVariant], is_json: bool) -> Result<(), CommandError> {
+/// Prints the findings of variants. An error if one of them is wrong.
+pub(super) fn report(checked: &[CheckedVariant], is_json: bool) -> Result<(), CommandError> {
     match is_json {
         true => {
             let variants = checked.iter().map(|variant| {

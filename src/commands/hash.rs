@@ -4,6 +4,7 @@ use super::{CommandError, count, print};
 use crate::artifact::check::find_variants;
 use crate::artifact::metadata::SIGNATURE;
 use crate::artifact::rehash::rehash;
+use crate::artifact::signature::signature_file;
 use crate::cli::HashArgs;
 use crate::terminal::note;
 
@@ -24,8 +25,12 @@ pub fn run(arguments: &HashArgs) -> Result<(), CommandError> {
             false => "the digests were right",
         };
         print(&format!("{folder}: {files}: {state}\n"))?;
-        let signature = folder.join(SIGNATURE);
-        if is_changed && signature.exists() {
+        let signatures = [Ok(folder.join(SIGNATURE)), signature_file(&folder)];
+        let there = signatures
+            .into_iter()
+            .flatten()
+            .filter(|file| file.exists());
+        for signature in there.filter(|_| is_changed) {
             note(format_args!(
                 "{signature} signs the metadata.json before: sign it again"
             ));

@@ -11,6 +11,7 @@ mod check_config;
 mod clean_pyproject;
 mod completions;
 mod create_pyproject;
+mod diff;
 mod doctor;
 mod explain;
 mod fetch;
@@ -27,6 +28,7 @@ mod plan;
 mod report;
 mod schema;
 mod shell;
+mod sign;
 mod skills;
 mod test;
 mod update_build;
@@ -47,6 +49,7 @@ use thiserror::Error;
 
 use crate::abi::AbiError;
 use crate::artifact::rehash::RehashError;
+use crate::artifact::signature::SignatureError;
 use crate::benchmark::BenchmarkError;
 use crate::build::{EngineError, ShellKind};
 use crate::cli::{Cli, Command};
@@ -129,6 +132,26 @@ pub enum CommandError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Rehash(#[from] RehashError),
+
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Signature(#[from] SignatureError),
+
+    #[error("no key is named to sign with")]
+    #[diagnostic(
+        code(signature::none),
+        help(
+            "`--secret-key FILE` signs; `kernel-builder sign --generate-key FILE` makes a key first"
+        )
+    )]
+    NoKey,
+
+    #[error("{differing} of {} differ", count(*.of, "variant"))]
+    #[diagnostic(
+        code(diff::differ),
+        help("the differences are printed above; --json has all of them")
+    )]
+    Differ { differing: usize, of: usize },
 
     #[error("{0} cannot be had any more as pinned")]
     #[diagnostic(
@@ -301,6 +324,8 @@ impl CommandError {
             | Self::Irreproducible { .. }
             | Self::NoBuilds(_)
             | Self::WrongBuilds { .. }
+            | Self::Differ { .. }
+            | Self::Signature(SignatureError::Key { .. })
             | Self::Rehash(RehashError::NoFile { .. } | RehashError::Metadata { .. })
             | Self::Stale
             | Self::Syntax { .. }
@@ -310,6 +335,7 @@ impl CommandError {
             | Self::Unformatted(_) => 1,
             Self::UnknownCode { .. }
             | Self::NoPackages
+            | Self::NoKey
             | Self::Unnamed
             | Self::UnknownSkill { .. }
             | Self::NoAssistant
@@ -317,6 +343,7 @@ impl CommandError {
             Self::Update(UpdateError::Defect { .. })
             | Self::UnreachedPins
             | Self::Rehash(RehashError::Io { .. })
+            | Self::Signature(SignatureError::Failed { .. } | SignatureError::Io { .. })
             | Self::NotReady { .. }
             | Self::Open { .. }
             | Self::Io { .. } => 3,
@@ -399,6 +426,7 @@ pub fn run(cli: Cli) -> Result<(), CommandError> {
         Command::Completions(arguments) => completions::run(&arguments),
         Command::CreatePyproject(arguments) => create_pyproject::run(&arguments),
         Command::Devshell(arguments) => shell::run(&arguments, ShellKind::Dev),
+        Command::Diff(arguments) => diff::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Fetch(arguments) => fetch::run(&arguments),
@@ -414,6 +442,7 @@ pub fn run(cli: Cli) -> Result<(), CommandError> {
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Schema => schema::run(),
+        Command::Sign(arguments) => sign::run(&arguments),
         Command::Skills(arguments) => skills::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
         Command::Testshell(arguments) => shell::run(&arguments, ShellKind::Test),

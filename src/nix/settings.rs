@@ -23,7 +23,7 @@ pub(super) struct NixSettings {
 }
 
 impl NixSettings {
-    /// Reads what `nix show-config --json` prints.
+    /// Reads the output of `nix show-config --json`.
     pub fn new(settings: &Value) -> Self {
         Self {
             substituters: configured_caches(settings),

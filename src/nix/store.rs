@@ -1,4 +1,4 @@
-//! What is asked of the store, and what is copied into it and out of it.
+//! Questions to the store, and copies into it and out of it.
 
 use std::collections::BTreeSet;
 use std::fs::File;
