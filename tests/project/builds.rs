@@ -11,7 +11,7 @@ use kernel_builder::plan::{UnitGroup, VariantPlan, plan};
 use crate::common::folder::{Folder, example};
 use crate::common::program::run;
 use crate::succeed;
-use crate::tools::{CPU, CUDA, build, command_of, configure, decided, tool};
+use crate::tools::{CPU, CUDA, build, command_of, configure, decided, nvcc, tool};
 
 /// A variant of a kernel as `kernel-builder build` compiles it.
 fn variant(kernel: &Path, name: &str) -> VariantPlan {
@@ -91,6 +91,7 @@ fn cmake_builds_for_the_cpu_with_the_flags_of_nix() {
     assert!(report.contains(" passed"), "{report}");
 
     run(tool("python", project).args(["-c", VALIDATE]));
+    succeed("check-builds", project, &[]);
 
     // A build replaces no file of the user's.
     folder.write(&format!("build/{CPU}/mine.txt"), "mine");
@@ -152,14 +153,38 @@ fn cmake_builds_a_kernel_of_tvm_ffi() {
     load(project, "cpu", lines);
 }
 
-/// A script in the place of environment.py, for releases of torch that this machine has not.
+/// Writes a script in the place of environment.py, for machines that this one is not.
 fn pretend(folder: &Folder, version: &str, abi: &str) {
-    let script = format!(
-        "import json, sysconfig\nprint(json.dumps({{'version': '{version}', 'backend': 'cpu', 'toolkit': '', \
-         'capabilities': [], 'cxx-abi': '{abi}', 'include': ['/torch'], 'libraries': ['/torch'], 'cpu': 'x86_64', \
-         'os': 'linux', 'python-include': sysconfig.get_path('include')}}))\n"
-    );
-    folder.write("cmake/environment.py", script);
+    pretend_device(folder, version, abi, "cpu", "", &[]);
+}
+
+fn pretend_device(
+    folder: &Folder,
+    version: &str,
+    abi: &str,
+    backend: &str,
+    toolkit: &str,
+    capabilities: &[&str],
+) {
+    let facts = serde_json::json!({
+        "version": version, "backend": backend, "toolkit": toolkit, "capabilities": capabilities, "cxx-abi": abi,
+        "include": ["/torch"], "libraries": ["/torch"], "cpu": "x86_64", "os": "linux", "python-include": "/python",
+    });
+    folder.write("cmake/environment.py", format!("print('''{facts}''')\n"));
+}
+
+/// The words of CMake for a project that it refuses.
+fn refused(folder: &Folder, options: &[&str]) -> String {
+    let mut cmake = tool("cmake", folder.path());
+    cmake
+        .args(["-G", "Ninja", "-B", "refused", "--fresh"])
+        .args(options);
+    let output = cmake.env("CUDACXX", nvcc()).output().expect("cmake");
+    assert!(!output.status.success());
+    String::from_utf8_lossy(&output.stderr)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Releases differ in macros, in the C++ standard and in the C++ ABI.
@@ -188,6 +213,116 @@ fn every_release_gets_its_flags_and_its_name() {
         folder.read("newer/variant.txt"),
         "torch31-cxx11-cpu-x86_64-linux"
     );
+}
+
+/// Bounds of build.toml, its stable ABI, a missing framework and the wrong toolkit.
+#[test]
+#[ignore = "runs CMake: run by `make test`"]
+fn cmake_keeps_to_build_toml_and_says_what_is_missing() {
+    let folder = example("relu");
+    folder.replace(
+        "build.toml",
+        "[torch]\n",
+        "[torch]\nstable-abi = \"2.9\"\nmaxver = \"2.14\"\n",
+    );
+    succeed("create-pyproject", folder.path(), &[]);
+    pretend(&folder, "2.11", "cxx11");
+    configure(folder.path(), "stable", &["-DGPU_LANG=CPU"]);
+    let name = "torch-stable-abi29-cpu-x86_64-linux";
+    assert_eq!(folder.read("stable/variant.txt"), name);
+    let found = decided(&command_of(folder.path(), "stable", "relu_cpu.cpp"));
+    assert!(
+        found.contains(&"-DTORCH_TARGET_VERSION=0x0209000000000000".to_owned()),
+        "{found:?}"
+    );
+    for (version, words) in [
+        ("2.15", "does not allow torch 2.15"),
+        ("2.8", "stable ABI of torch 2.9"),
+    ] {
+        pretend(&folder, version, "cxx11");
+        let found = refused(&folder, &["-DGPU_LANG=CPU"]);
+        assert!(found.contains(words), "{found}");
+    }
+    let found = refused(&folder, &["-DGPU_LANG=HIP"]);
+    assert!(
+        found.contains("does not build the kernel for rocm"),
+        "{found}"
+    );
+    pretend_device(&folder, "2.11", "cxx11", "cuda", "12.8", &[]);
+    let found = refused(&folder, &[]);
+    assert!(
+        found.contains("is made for CUDA 12.8, and the compiler is of CUDA 13.0"),
+        "{found}"
+    );
+    folder.write(
+        "cmake/environment.py",
+        "import sys\nsys.exit('no torch here')\n",
+    );
+    assert!(refused(&folder, &[]).contains("no torch here"));
+}
+
+/// By default, only the GPUs of the machine are compiled for. CUTLASS is where its option says.
+#[test]
+#[ignore = "runs CMake: run by `make test`"]
+fn cmake_compiles_for_the_gpus_of_the_machine() {
+    let folder = crate::common::folder::fixture("cutlass");
+    succeed("create-pyproject", folder.path(), &[]);
+    let architectures = |capabilities: &[&str], options: &[&str]| {
+        pretend_device(&folder, "2.11", "cxx11", "cuda", "13.0", capabilities);
+        configure(
+            folder.path(),
+            "tree",
+            &[&["-DCUTLASS_SRC_DIR=/cutlass"], options].concat(),
+        );
+        let words = command_of(folder.path(), "tree", "gemm_sm80.cu");
+        let cutlass = words
+            .windows(2)
+            .any(|pair| pair == ["-isystem", "/cutlass/tools/util/include"]);
+        assert!(cutlass, "{words:?}");
+        let codes = words
+            .iter()
+            .filter_map(|word| Some(word.split_once("code=")?.1.to_owned()));
+        codes.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(architectures(&[], &[]), "sm_80 sm_90a");
+    assert_eq!(architectures(&["9.0"], &[]), "sm_90a");
+    assert_eq!(architectures(&["8.0", "9.0"], &[]), "sm_80 sm_90a");
+    // Code for 8.0 runs on 8.9, code for 9.0a on nothing but 9.0.
+    assert_eq!(architectures(&["8.9"], &[]), "sm_80");
+    assert_eq!(architectures(&["9.1"], &[]), "sm_80 sm_90a");
+    assert_eq!(
+        architectures(&["9.0"], &["-DBUILD_ALL_SUPPORTED_ARCHS=ON"]),
+        "sm_80 sm_90a"
+    );
+    let found = refused(&folder, &[]);
+    assert!(found.contains("the kernel needs cutlass_4_0"), "{found}");
+}
+
+/// A compiler cache of the machine is used, unless the user says otherwise.
+#[test]
+#[ignore = "runs CMake: run by `make test`"]
+fn a_compiler_cache_is_used() {
+    let folder = example("relu");
+    succeed("create-pyproject", folder.path(), &[]);
+    pretend(&folder, "2.11", "cxx11");
+    let cache = folder.path().join("bin/ccache");
+    folder.write("bin/ccache", "#!/bin/sh\nexec \"$@\"\n");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&cache, mode).expect("a program");
+    let cache = cache.display().to_string();
+    for (option, is_used) in [
+        ("-DGPU_LANG=CPU", true),
+        ("-DKERNEL_COMPILER_CACHE=OFF", false),
+    ] {
+        let prefix = format!("-DCMAKE_PREFIX_PATH={}", folder.path().display());
+        configure(
+            folder.path(),
+            "tree",
+            &["-DGPU_LANG=CPU", "--fresh", &prefix, option],
+        );
+        let words = command_of(folder.path(), "tree", "relu_cpu.cpp");
+        assert_eq!(words[0] == cache, is_used, "{words:?}");
+    }
 }
 
 /// Names and flags that would run a program, or end a word, if CMake took them for its own.
