@@ -73,8 +73,8 @@ def pinned(system, family):
 def archives(system, family):
     """The archives of a family, and those whose members it takes."""
     pins = pinned(system, family)
-    sources = [source["archive"] for tree in pins["trees"] for source in tree["sources"]]
-    return pins["archives"] + sources
+    sources = [source["archive"] for tree in pins.get("trees", []) for source in tree["sources"]]
+    return pins.get("archives", []) + sources
 
 
 def download(archive, folder):
@@ -173,17 +173,27 @@ def read_torch(path):
     )
 
 
+def read_cuda(path, shape):
+    """The names of the libraries in a wheel of NVIDIA's, as far as they are those of its interface."""
+    names = set()
+    with zipfile.ZipFile(path) as wheel:
+        for member in wheel.namelist():
+            if re.match(r"nvidia/.*/lib/lib[^/]+\.so[.\d]*$", member):
+                names |= defined_names(wheel.read(member))
+    return {name: "cuda" for name in sorted(names) if shape.match(name)}
+
+
 def read_tvm_ffi(path):
     with zipfile.ZipFile(path) as wheel:
         data = wheel.read("tvm_ffi/lib/libtvm_ffi.so")
     return {name: "tvm-ffi" for name in sorted(defined_names(data)) if not LOCAL_NAMES.match(name)}
 
 
-def packed(key, names, base, archive):
+def packed(key, names, base, files):
     """A file of names: those that a base does not have with their classes, and those that only it
     has."""
     old = NameList(list_files(base)).classes if base else {}
-    lines = [f"# names of {key}, made by scripts/abi-tables.py from {archive['file']}"]
+    lines = [f"# names of {key}, made by scripts/abi-tables.py from {files}"]
     for kind in sorted(set(names.values())):
         lines += [f"+ {kind}", *sorted(name for name in names if names[name] == kind != old.get(name))]
     lines += ["- ", *sorted(old.keys() - names.keys())]
@@ -193,13 +203,21 @@ def packed(key, names, base, archive):
 def make_list(key, facts):
     """The list of a family, beside the facts about all lists."""
     system, family = key.split("/")
-    archive = archives(system, family)[0]
-    with tempfile.TemporaryDirectory(dir=ROOT / "target") as folder:
-        path = download(archive, folder)
-        if family.startswith("torch-"):
-            names, more, shim = read_torch(path)
-        else:
-            names, more, shim = read_tvm_ffi(path), {}, []
+    names, more, shim = {}, {}, []
+    is_cuda = family.startswith("cuda-")
+    # Of a toolkit, headers are pinned, from the wheels that have the libraries.
+    sources = archives(system, f"{family}-headers" if is_cuda else family)
+    shape = re.compile(json.loads((TABLES / "shapes.json").read_text())["shapes"]["cuda"][0])
+    for archive in sources:
+        with tempfile.TemporaryDirectory(dir=ROOT / "target") as folder:
+            path = download(archive, folder)
+            if is_cuda:
+                names |= read_cuda(path, shape)
+            elif family.startswith("torch-"):
+                names, more, shim = read_torch(path)
+            else:
+                names = read_tvm_ffi(path)
+    files = " ".join(archive["file"] for archive in sources)
     kind = family.split("-")[0]
     same = [other for other in facts["lists"] if other != key and f"/{kind}-" in other]
     # A list may be based on a neighbour of its system, or on its release for the other system.
@@ -208,13 +226,12 @@ def make_list(key, facts):
     elsewhere = [other for other in same if other.endswith(f"/{family}") and key not in bases_of(other, facts)]
     neighbours = [other for other in before[-1:] + after[:1] if key not in bases_of(other, facts)]
     bases = [None, *neighbours, *elsewhere]
-    content, base = min(((packed(key, names, base, archive), base) for base in bases), key=lambda one: len(one[0]))
+    content, base = min(((packed(key, names, base, files), base) for base in bases), key=lambda one: len(one[0]))
     target = SYMBOLS / f"{key}.gz"
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(content)
     facts["lists"][key] = {
-        "archive": archive["file"],
-        "sha256": archive["sha256"],
+        "archives": {archive["file"]: archive["sha256"] for archive in sources},
         "names": len(names),
         **({"base": base} if base else {}),
         **more,
@@ -255,12 +272,19 @@ def make_lists(wanted):
             write_json(SHIM, table)
 
 
+def is_listed_toolkit(system, family):
+    """Whether a family is a CUDA toolkit whose libraries package indexes have."""
+    headers = ROOT / f"nix/pins/{system}/{family}-headers.json"
+    return bool(re.fullmatch(r"cuda-\d+\.\d+", family)) and headers.exists() and bool(archives(system, headers.stem))
+
+
 def all_lists():
     """The lists that package indexes have the archives of, each after the ones it may be based on."""
     found = []
     for system in SYSTEMS:
         files = (ROOT / "nix/pins" / system).glob("*.json")
         keys = [file.stem for file in files if re.fullmatch(r"(torch|tvm-ffi)-\d+\.\d+\.\d+", file.stem)]
+        keys += [file.stem for file in files if is_listed_toolkit(system, file.stem)]
         found += [f"{system}/{key}" for key in sorted(keys, key=release)]
     return found
 

@@ -239,6 +239,18 @@ pub const CASES: &[Case] = &[
         &[],
     ),
     case(
+        CUDA,
+        "cublas_in_cuda.so",
+        "extern \"C\" int cublasCreate_v2(void *), ncclCommInitAll(); int f() { return cublasCreate_v2(0) + ncclCommInitAll(); }",
+        &[],
+    ),
+    case(
+        CUDA,
+        "no_cublas_in_cuda.so",
+        "extern \"C\" int cublasDoesNotExist(); int f() { return cublasDoesNotExist(); }",
+        &["undefined-symbol"],
+    ),
+    case(
         CPU,
         "own_missing.so",
         "int mine(int); int f() { return mine(1); }",

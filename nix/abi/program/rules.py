@@ -94,7 +94,9 @@ class Expectations:
 
     def has_shape(self, name, needed):
         """Whether a name may be one of a library without a list."""
-        keys = [self.variant.framework, self.variant.backend]
+        keys = [self.variant.framework, f"{self.variant.backend}-other"]
+        if "cuda" not in self.names.classes.values():
+            keys.append(self.variant.backend)
         if self.variant.framework == "torch" and not self.is_whole:
             keys += ["torch-unlisted", "torch-c-unlisted"]
             if not self.is_link:
