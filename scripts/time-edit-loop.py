@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Prints the seconds from a saved edit of csrc/relu_cpu.cpp to a process that has loaded and called
 the new build: of `kernel-builder build`, of `kernel-builder build --watch`, and of the CMake
-project of `create-pyproject`. Not a test; docs/benchmarks.md has the numbers.
+project of `create-pyproject`. Not a test.
 
-scripts/time-edit-loop.py PROGRAM PYTHON [ROUNDS] PROGRAM is kernel-builder; PYTHON that of an
-environment of scripts/cmake-venv.sh, with torch 2.11, the client, CMake and Ninja. NIX_REMOTE names
-the store, as in `make test`.
+scripts/time-edit-loop.py PROGRAM PYTHON [ROUNDS]
+
+PROGRAM is kernel-builder; PYTHON that of an environment of scripts/cmake-venv.sh, with torch 2.11,
+the client, CMake and Ninja. NIX_REMOTE names the store, as in `make test`.
 """
 
 import os

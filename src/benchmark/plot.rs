@@ -16,6 +16,8 @@ const RIGHT: i32 = 140;
 const BAR: i32 = 18;
 const TITLE: i32 = 30;
 const GAP: i32 = 14;
+/// The width of most characters of a label, so that a short bar has its time behind its label.
+const CHARACTER: i32 = 7;
 
 /// A bar: its label, its quartiles and its colour.
 struct Bar<'a> {
@@ -95,14 +97,14 @@ fn draw(
         )
     });
     let title = machine.unwrap_or_else(|| kernel.to_owned());
-    area.draw(&Text::new(title, (LEFT, TITLE / 2 + 4), style(17)))?;
+    area.draw(&Text::new(title, (LEFT, TITLE / 2 + 4), style(20)))?;
     let full = f64::from(WIDTH) - f64::from(LEFT + RIGHT);
     let mut top = TITLE + GAP;
     for (name, bars) in workloads {
         area.draw(&Text::new(
             (*name).to_owned(),
             (LEFT, top + TITLE / 2),
-            style(14),
+            style(17),
         ))?;
         top += TITLE;
         let slowest = bars
@@ -114,16 +116,17 @@ fn draw(
             let end = at(bar.time.median);
             let middle = top + BAR / 2 - 1;
             let corners = [(LEFT, top), (end, top + BAR - 3)];
-            area.draw(&Rectangle::new(corners, bar.color.filled()))?;
+            area.draw(&Rectangle::new(corners, bar.color.mix(0.5).filled()))?;
             let spread = vec![(at(bar.time.lower), middle), (at(bar.time.upper), middle)];
             area.draw(&PathElement::new(spread, BLACK.stroke_width(1)))?;
             let words = time_in_words(bar.time.median);
-            let beside = (at(bar.time.upper).max(end) + 6, middle);
-            area.draw(&Text::new(words, beside, style(12)))?;
+            let label_end = LEFT + 5 + CHARACTER * bar.label.chars().count() as i32;
+            let beside = (at(bar.time.upper).max(end).max(label_end) + 6, middle);
+            area.draw(&Text::new(words, beside, style(15)))?;
             area.draw(&Text::new(
                 bar.label.to_owned(),
                 (LEFT + 5, middle),
-                style(12),
+                style(15),
             ))?;
             top += BAR;
         }
