@@ -221,7 +221,7 @@ Examples:
 pub const UPLOAD: &str = "\
 Examples:
   kernel-builder upload relu --repo-id acme/relu --dry-run
-  kernel-builder upload relu                     to the hub.repo-id of build.toml
+  kernel-builder upload relu                     to hub.repo-id of build.toml
   kernel-builder upload relu --strict --json >upload.json
 
 The folder result/, build/ or the kernel's own is uploaded: variants to the branch of the version, CARD.md as the \
