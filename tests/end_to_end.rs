@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use common::clone::{Clone, nix};
 use common::program::{
-    assert_no_process_has, built_library, kernel_builder, python, run, send, words,
+    assert_no_process_has, built_library, kernel_builder, python, run, send, store, words,
 };
 use serde_json::Value;
 
@@ -119,6 +119,24 @@ for variant in pathlib.Path('build').iterdir():
         assert_eq!(output.status.code(), Some(1));
         std::fs::write(library, good).expect("written");
     }
+    // A library that needs one more, hashed again: the rules of `check-abi` find it.
+    let library = built_library(&clone.relu(), CUDA);
+    let good = std::fs::read(&library).expect("read");
+    let stored = std::fs::read_dir(store() + "/nix/store")
+        .expect("a store")
+        .flatten();
+    let mut stored = stored.map(|entry| entry.path().join("bin/patchelf"));
+    let patchelf = stored.find(|file| file.to_string_lossy().contains("-seed-binaries/"));
+    run(Command::new(patchelf.expect("the seed"))
+        .args(["--add-needed", "libmore.so.1"])
+        .arg(&library));
+    assert_eq!(check("hash").status.code(), Some(0));
+    let output = check("check-builds");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("libmore.so.1"), "{text}");
+    assert_eq!(output.status.code(), Some(1));
+    std::fs::write(library, good).expect("written");
+
     let other = metadata.replace("\"9.0\"", "\"9.9\"");
     assert_ne!(other, metadata);
     std::fs::write(variant.join("metadata.json"), other).expect("written");

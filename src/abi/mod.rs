@@ -82,6 +82,18 @@ pub struct AbiPromises {
     pub macos: String,
 }
 
+impl Default for AbiPromises {
+    /// The promises of variants that builds make.
+    fn default() -> Self {
+        Self {
+            variant: None,
+            manylinux: "manylinux_2_28".to_owned(),
+            python: "3.9".to_owned(),
+            macos: "15.0".to_owned(),
+        }
+    }
+}
+
 /// A rule that a file breaks.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 pub struct AbiFinding {

@@ -31,6 +31,8 @@ pub enum ArtifactRule {
     OwnName,
     /// The library has code for the machine and for the architectures that metadata.json lists.
     Architecture,
+    /// Native files load where the variant promises, and disturb nobody there (`check-abi`).
+    Abi,
     /// The statement about the build is about these files.
     Provenance,
     /// The signature is right and made with the given key.
@@ -58,7 +60,7 @@ pub struct ArtifactFinding {
     pub rule: ArtifactRule,
     pub message: String,
     /// The cure.
-    pub help: &'static str,
+    pub help: String,
 }
 
 impl ArtifactFinding {
@@ -67,14 +69,14 @@ impl ArtifactFinding {
         rule: ArtifactRule,
         file: impl Into<String>,
         message: impl Into<String>,
-        help: &'static str,
+        help: impl Into<String>,
     ) -> Self {
         Self {
             file: file.into(),
             line: None,
             rule,
             message: message.into(),
-            help,
+            help: help.into(),
         }
     }
 
