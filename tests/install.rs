@@ -71,6 +71,14 @@ fn make_install_writes_program_manuals_and_completions_and_uninstall_removes_the
         .expect("the program");
     assert!(version.status.success());
 
+    // The name of 2025, with its commands.
+    let older = dir.path().join("usr/bin/build2cmake");
+    for command in ["generate-torch", "clean", "validate", "update-build"] {
+        let help = Command::new(&older).args([command, "--help"]).output();
+        assert!(help.expect("the program").status.success(), "{command}");
+    }
+
     make("uninstall", dir.path());
     assert_eq!(files(dir.path()), Vec::<String>::new());
+    assert!(!older.is_symlink());
 }
