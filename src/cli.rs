@@ -68,6 +68,9 @@ pub enum Command {
     /// Check that this machine can build kernels; say how to cure what is wrong
     #[command(after_help = help::DOCTOR)]
     Doctor(DoctorArgs),
+    /// Download locked kernels into the cache of the `kernels` client
+    #[command(after_help = help::DOWNLOAD)]
+    Download(DownloadArgs),
     /// Explain the code of a problem or of an error, or list all of them
     #[command(after_help = help::EXPLAIN)]
     Explain(ExplainArgs),
@@ -92,6 +95,9 @@ pub enum Command {
     /// List the variants that a kernel is built for on this system
     #[command(after_help = help::LIST_VARIANTS)]
     ListVariants(ListVariantsArgs),
+    /// Lock the kernels that a project needs: commits and hashes of files
+    #[command(after_help = help::LOCK)]
+    Lock(LockArgs),
     /// Write manual pages to a folder, for `make install`
     #[command(after_help = help::MAN, hide = true)]
     Man(ManArgs),
@@ -107,6 +113,9 @@ pub enum Command {
     /// Write a page about the variants and the last build, for a browser
     #[command(after_help = help::REPORT)]
     Report(ReportArgs),
+    /// Say which variant of a kernel on the Hub this machine gets, and why each other is refused
+    #[command(after_help = help::RESOLVE)]
+    Resolve(ResolveArgs),
     /// Print the JSON Schema of build.toml, for editors
     #[command(after_help = help::SCHEMA)]
     Schema,
@@ -578,6 +587,48 @@ pub struct VerifyReproducibleArgs {
     pub variants: VariantArgs,
     #[command(flatten)]
     pub jobs: JobArgs,
+}
+
+/// The arguments of `download`.
+#[derive(Debug, Args)]
+pub struct DownloadArgs {
+    /// Folder of the project, with its kernel-builder.lock
+    #[arg(value_name = "PROJECT_DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub project: Utf8PathBuf,
+    /// Only this variant; may be given several times [default: the one for this machine]
+    #[arg(long = "variant", value_name = "VARIANT")]
+    pub variants: Vec<String>,
+    /// Every variant
+    #[arg(long, visible_alias = "all-variants", conflicts_with = "variants")]
+    pub all: bool,
+    /// The Python whose torch decides [default: python3]
+    #[arg(long, value_name = "PROGRAM")]
+    pub python: Option<String>,
+}
+
+/// The arguments of `lock`.
+#[derive(Debug, Args)]
+pub struct LockArgs {
+    /// Folder of the project, with its pyproject.toml
+    #[arg(value_name = "PROJECT_DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub project: Utf8PathBuf,
+}
+
+/// The arguments of `resolve`.
+#[derive(Debug, Args)]
+pub struct ResolveArgs {
+    /// The repository
+    #[arg(value_name = "ORGANISATION/NAME")]
+    pub repository: String,
+    /// The version: an integer, or specifiers such as '>=1,<3' [default: the newest]
+    #[arg(long, value_name = "SPECIFIERS")]
+    pub version: Option<String>,
+    /// The Python whose torch decides [default: python3]
+    #[arg(long, value_name = "PROGRAM")]
+    pub python: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 // NB: types that are flattened have no doc comment: clap would take it for the command's own text.

@@ -13,6 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use common::folder::Folder;
 use common::loopback::Server;
 use common::program::{kernel_builder, python, run, words};
+use kernel_builder::hub::resolve::LoaderFacts;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -423,6 +424,233 @@ fn kill_uploads(times: u32) {
         unfinished > times / 2,
         "{unfinished} of {times} were killed"
     );
+}
+
+/// A project that needs the kernel, and a command in it.
+fn in_project(world: &World, command: &str, arguments: &[&str]) -> Output {
+    let mut program = kernel_builder(command);
+    world.set_environment(&mut program);
+    let project = world.folder.path().join("project");
+    program.arg(project).args(arguments).output().expect("run")
+}
+
+fn write_project(world: &World, version: &str) {
+    let text = format!("[tool.kernels.dependencies]\n\"{REPOSITORY}\" = {version}\n");
+    world.folder.write("project/pyproject.toml", text);
+}
+
+#[test]
+fn locked_files_are_downloaded_with_their_hashes() {
+    let world = World::new();
+    world.succeed();
+    world.build(2, "two");
+    world.succeed();
+    for (version, chosen) in [("1", "v1"), ("\">=1,<3\"", "v2"), ("\"<2\"", "v1")] {
+        write_project(&world, version);
+        let output = in_project(&world, "lock", &[]);
+        assert_eq!(output.status.code(), Some(0), "{}", words(&output));
+        let line = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            line.starts_with(&format!("{REPOSITORY} {chosen} ")),
+            "{line}"
+        );
+    }
+    let lock = world.folder.read("project/kernel-builder.lock");
+    let lock: Value = serde_json::from_str(&lock).expect("JSON");
+    let kernel = &lock["kernels"][0];
+    let client: Value =
+        serde_json::from_str(&world.folder.read("project/kernels.lock")).expect("JSON");
+    assert_eq!(
+        client,
+        json!([{
+            "dependency": { "repo-id": REPOSITORY, "version": 1 }, "lock": { "commit": kernel["commit"] },
+        }])
+    );
+    let path = format!("build/{}/__init__.py", VARIANTS[0]);
+    let expected = common::archives::sha256(b"WORD = \"one\"\n");
+    assert_eq!(kernel["files"][&path]["sha256"], expected);
+
+    // A server that lies, before and while files come.
+    let download = |arguments: &[&str]| in_project(&world, "download", arguments);
+    world.fault("GET .*/resolve/.*bin", "lie", 100);
+    let said = world.fail(&download(&["--all"]), 3);
+    assert!(said.contains("does not have the locked hash"), "{said}");
+    world.behave(json!({}));
+    let fetched = |arguments: &[&str]| {
+        let output = download(arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", words(&output));
+        let line = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        line.rsplit_once(", ").expect("a number").1.to_owned()
+    };
+    fetched(&["--all"]);
+    assert_eq!(fetched(&["--all"]), "0 files fetched");
+    let folder = world.folder.path().join("home/hub/kernels--acme--made-up");
+    let commit = kernel["commit"].as_str().expect("a commit");
+    assert_eq!(
+        std::fs::read_to_string(folder.join("refs/v1")).expect("a file"),
+        commit
+    );
+    let file = folder.join("snapshots").join(commit).join(&path);
+    assert_eq!(
+        std::fs::read_to_string(&file).expect("a file"),
+        "WORD = \"one\"\n"
+    );
+    // A file of the cache that was changed is fetched again.
+    std::fs::write(file.canonicalize().expect("a file"), "evil").expect("written");
+    assert_eq!(fetched(&["--variant", VARIANTS[0]]), "1 file fetched");
+    assert_eq!(
+        std::fs::read_to_string(&file).expect("a file"),
+        "WORD = \"one\"\n"
+    );
+
+    let wrong = world
+        .folder
+        .read("project/kernel-builder.lock")
+        .replace("build/torch-universal/", "build/../");
+    world.folder.write("project/kernel-builder.lock", wrong);
+    let said = world.fail(&download(&["--all"]), 1);
+    assert!(said.contains("a hash or a path"), "{said}");
+    write_project(&world, "\">3\"");
+    let said = world.fail(&in_project(&world, "lock", &[]), 3);
+    assert!(said.contains("it has v1, v2"), "{said}");
+}
+
+/// The client takes downloaded kernels with the Hub switched off.
+#[test]
+#[ignore = "needs the client: run by `make test`"]
+fn the_real_client_loads_downloaded_kernels_without_a_network() {
+    let mut world = World::new();
+    world.succeed();
+    write_project(&world, "\">=1,<2\"");
+    assert!(in_project(&world, "lock", &[]).status.success());
+    let program = common::program::venv().join("bin/python");
+    let program = program.to_str().expect("UTF-8");
+    // The client was here first, and left its list of all files.
+    let mut client = python();
+    world.set_environment(&mut client);
+    run(client.args([
+        "-c",
+        "import kernels; kernels.get_kernel('acme/made-up', version=1)",
+    ]));
+    let output = in_project(&world, "download", &["--python", program]);
+    assert_eq!(output.status.code(), Some(0), "{}", words(&output));
+    let line = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(line.contains(": torch-universal, "), "{line}");
+    world.hub.stop();
+    let script = "\
+import kernels, pathlib, sys
+lock = pathlib.Path(sys.argv[1])
+for load in (
+    lambda: kernels.get_kernel('acme/made-up', version=1),
+    lambda: kernels.get_locked_kernel('acme/made-up', lockfile=lock),
+    lambda: kernels.load_kernel('acme/made-up', lockfile=lock),
+):
+    print(load().WORD)
+";
+    let mut client = python();
+    world.set_environment(&mut client);
+    let lock = world.folder.path().join("project/kernels.lock");
+    let output = run(client
+        .env("HF_HUB_OFFLINE", "1")
+        .args(["-c", script])
+        .arg(lock));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "one\none\none\n");
+}
+
+/// `resolve` and `download` decide as the client does.
+#[test]
+#[ignore = "needs the client: run by `make test`"]
+fn decisions_are_those_of_the_client() {
+    let script = "\
+import json, logging, sys
+from packaging.version import Version
+from kernels import backends, variants
+logging.disable()
+names, systems = json.load(sys.stdin)
+parsed = [variants.parse_variant(name) for name in sorted(names)]
+version = lambda pair: pair and Version('.'.join(map(str, pair)))
+for system in systems:
+    kind, pair = system['own']
+    backend = getattr(backends, kind)(*([version(pair)] if pair else []))
+    accepted, _ = variants._resolve_variant_for_system(
+        parsed, backend, system['cpu'], system['os'], version(system['torch']), system['cxx11'], version(system['tvm_ffi'])
+    )
+    print(json.dumps([variant.variant_str for variant in accepted]))
+";
+    let mut names = Vec::new();
+    for compute in [
+        "cpu", "cu118", "cu126", "cu128", "cu130", "cu132", "rocm71", "xpu20253",
+    ] {
+        for framework in [
+            "torch26-cxx98",
+            "torch27-cxx11",
+            "torch210-cxx11",
+            "torch211",
+            "torch211-cxx11",
+        ] {
+            names.push(format!("{framework}-{compute}-x86_64-linux"));
+        }
+        for framework in ["torch-stable-abi29", "torch-stable-abi211", "tvm-ffi01"] {
+            names.push(format!("{framework}-{compute}-x86_64-linux"));
+        }
+        names.push(format!("torch211-cxx11-{compute}-aarch64-linux"));
+    }
+    for kind in ["universal", "cpu", "cuda", "rocm", "xpu"] {
+        names.push(format!("torch-{kind}"));
+    }
+    let mut systems = Vec::new();
+    for (backend, own) in [
+        ("cpu", json!(["CPU", null])),
+        ("cu126", json!(["CUDA", [12, 6]])),
+        ("cu130", json!(["CUDA", [13, 0]])),
+        ("cu132", json!(["CUDA", [13, 2]])),
+        ("rocm71", json!(["ROCm", [7, 1]])),
+        ("xpu20253", json!(["XPU", [2025, 3]])),
+    ] {
+        for (torch, cxx11) in [
+            (json!([2, 6]), false),
+            (json!([2, 7]), true),
+            (json!([2, 11]), true),
+            (json!([2, 12]), true),
+            (json!(null), true),
+        ] {
+            for tvm_ffi in [json!(null), json!([0, 1])] {
+                let cxx11 = if torch.is_null() {
+                    json!(null)
+                } else {
+                    json!(cxx11)
+                };
+                systems.push(json!({
+                    "own": own, "backend": backend, "cpu": "x86_64", "os": "linux", "torch": torch,
+                    "cxx11": cxx11, "tvm_ffi": tvm_ffi,
+                }));
+            }
+        }
+    }
+    let mut client = python();
+    client
+        .args(["-c", script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut client = client.spawn().expect("start Python");
+    let question = json!([names, systems]).to_string();
+    let mut input = client.stdin.take().expect("a pipe");
+    std::io::Write::write_all(&mut input, question.as_bytes()).expect("written");
+    drop(input);
+    let output = client.wait_with_output().expect("an end");
+    assert!(output.status.success());
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(text.lines().count(), systems.len());
+    for (line, system) in text.lines().zip(&systems) {
+        let facts: LoaderFacts = serde_json::from_value(system.clone()).expect("facts");
+        let decisions = facts.decide(names.iter().map(String::as_str));
+        let taken = decisions
+            .iter()
+            .filter(|decision| decision.refused.is_none());
+        let taken: Vec<&str> = taken.map(|decision| decision.variant.as_str()).collect();
+        let accepted: Vec<&str> = serde_json::from_str(line).expect("JSON");
+        assert_eq!(taken, accepted, "{system}");
+    }
 }
 
 /// The real client, and huggingface_hub, against the same Hub.

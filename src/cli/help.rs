@@ -104,6 +104,14 @@ Examples:
 It asks pip and apt for little, and adds some bytes to the store. It exits with 0 if builds will work, with 3 \
 if not. A warning names something else that will not work.";
 
+pub const DOWNLOAD: &str = "\
+Examples:
+  kernel-builder download                        the variant for this machine
+  kernel-builder download app --all              every variant
+
+Files go into the cache of the `kernels` client (KERNELS_CACHE, HF_HUB_CACHE or HF_HOME), each with its locked hash: \
+get_kernel, get_locked_kernel and load_kernel then need no network (HF_HUB_OFFLINE=1).";
+
 pub const EXPLAIN: &str = "\
 Examples:
   kernel-builder explain KB0101                  the meaning and the cure
@@ -161,6 +169,14 @@ Examples:
   kernel-builder list-variants relu --all --why  what is excluded, and why
   kernel-builder list-variants relu --json";
 
+pub const LOCK: &str = "\
+Examples:
+  kernel-builder lock                            the project in this folder
+
+It reads [tool.kernels.dependencies] of pyproject.toml, such as \"acme/relu\" = \">=1,<3\", and chooses the newest \
+branch vN or tag vX.Y.Z that fits. It writes kernel-builder.lock, with the hash of each file, and the client's \
+kernels.lock.";
+
 pub const MAN: &str = "\
 Examples:
   kernel-builder man share/man/man1              a page for each command";
@@ -193,6 +209,13 @@ Examples:
 
 The page is one HTML file without scripts, which needs no network; its path is printed. It shows the last \
 `kernel-builder build` in this folder (docs/report.md).";
+
+pub const RESOLVE: &str = "\
+Examples:
+  kernel-builder resolve acme/relu               of the newest version
+  kernel-builder resolve acme/relu --version '>=1,<3' --json
+
+The rules are those of the `kernels` client; it exits with 1 if no variant fits.";
 
 pub const SCHEMA: &str = "\
 Examples:

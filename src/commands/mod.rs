@@ -21,6 +21,7 @@ mod graph;
 mod hash;
 mod init;
 mod list_variants;
+mod lock;
 mod man;
 mod pin;
 mod pin_python;
@@ -428,6 +429,7 @@ pub fn run(cli: Cli) -> Result<(), CommandError> {
         Command::Devshell(arguments) => shell::run(&arguments, ShellKind::Dev),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Download(arguments) => lock::run_download(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Fetch(arguments) => fetch::run(&arguments),
         Command::Format(arguments) => format::run(&arguments),
@@ -436,11 +438,13 @@ pub fn run(cli: Cli) -> Result<(), CommandError> {
         Command::Hash(arguments) => hash::run(&arguments),
         Command::Init(arguments) => init::run(&arguments),
         Command::ListVariants(arguments) => list_variants::run(&arguments),
+        Command::Lock(arguments) => lock::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
         Command::Pin(arguments) => pin::run(arguments),
         Command::PinPython(arguments) => pin_python::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Resolve(arguments) => lock::run_resolve(&arguments),
         Command::Schema => schema::run(),
         Command::Sign(arguments) => sign::run(&arguments),
         Command::Skills(arguments) => skills::run(&arguments),

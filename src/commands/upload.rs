@@ -31,6 +31,9 @@ pub fn run(arguments: &UploadArgs) -> Result<(), CommandError> {
 
 /// Builds a kernel, then uploads it.
 pub fn build_and_run(arguments: &BuildAndUploadArgs) -> Result<(), CommandError> {
+    if arguments.build.watch {
+        return Err(HubError::Watch.into());
+    }
     build::run(&arguments.build)?;
     if arguments.build.dry_run {
         return Ok(());

@@ -22,6 +22,9 @@ const TRIES: u32 = 5;
 /// The longest that the Hub may ask to wait between two tries.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
+/// A try of a download that brings more bytes does not count as failed.
+const PROGRESS: u64 = 1 << 18;
+
 /// The most bytes of an answer that is read whole.
 const LARGEST_ANSWER: u64 = 1 << 26;
 
@@ -115,6 +118,83 @@ impl HubClient {
             agent: http.into_agent(),
             settings,
         })
+    }
+
+    /// Downloads a file of a known size to a path, from where an earlier try ended.
+    ///
+    /// # Errors
+    /// `HubError`; the bytes that came stay.
+    pub(super) fn download(
+        &self,
+        action: &str,
+        url: &str,
+        path: &Utf8Path,
+        size: u64,
+    ) -> Result<(), HubError> {
+        let disk = || HubError::io(format!("write {path}"));
+        let mut tries = 0;
+        loop {
+            let mut file = File::options()
+                .create(true)
+                .append(true)
+                .open(path)
+                .map_err(disk())?;
+            let have = file.metadata().map_err(disk())?.len();
+            if have == size {
+                return Ok(());
+            }
+            if have > size {
+                file.set_len(0).map_err(disk())?;
+                continue;
+            }
+            let range = [("Range".to_owned(), format!("bytes={have}-"))];
+            let request = HubRequest {
+                action,
+                method: "GET",
+                url,
+                headers: if have > 0 { &range } else { &[] },
+                body: HubBody::None,
+            };
+            tries += 1;
+            let why = match self.try_once(request)? {
+                Err(why) => why,
+                Ok(mut answer) => match answer.status().as_u16() {
+                    status @ (200 | 206) => {
+                        // A server without ranges sends the file from its start.
+                        if status == 200 {
+                            file.set_len(0).map_err(disk())?;
+                        }
+                        let left = if status == 200 { size } else { size - have };
+                        let copied =
+                            std::io::copy(&mut answer.body_mut().as_reader().take(left), &mut file);
+                        match copied {
+                            Ok(count) if count == left => return Ok(()),
+                            Ok(count) => {
+                                tries = if count > PROGRESS { 1 } else { tries };
+                                "the connection ended too early".to_owned()
+                            }
+                            Err(error) => error.to_string(),
+                        }
+                    }
+                    status @ (408 | 425 | 429 | 500..) => {
+                        format!("it answers with status {status}")
+                    }
+                    _ => match self.read(answer) {
+                        Ok(Err(refusal)) => return Err(refusal.error(action)),
+                        Ok(Ok(_)) => "the answer is no file".to_owned(),
+                        Err(why) => why,
+                    },
+                },
+            };
+            if tries == TRIES {
+                let (action, why) = (
+                    action.to_owned(),
+                    format!("{} ({TRIES} tries)", self.blot_out(&why)),
+                );
+                return Err(HubError::Busy { action, why });
+            }
+            std::thread::sleep(Duration::from_millis(250) * 2_u32.pow(tries));
+        }
     }
 
     /// The URL of a path of the Hub.

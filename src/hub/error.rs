@@ -86,6 +86,13 @@ pub enum HubError {
     #[diagnostic(code(hub::strict), help("{help}"))]
     Strict { what: String, help: &'static str },
 
+    #[error("--watch builds until Ctrl-C, and never uploads")]
+    #[diagnostic(
+        code(hub::watch),
+        help("leave --watch away, or run `kernel-builder upload` beside it")
+    )]
+    Watch,
+
     #[error("the name of the repository is unknown")]
     #[diagnostic(
         code(hub::repository),
@@ -99,6 +106,37 @@ pub enum HubError {
     #[diagnostic(code(hub::repository), help("a name is ORGANISATION/NAME"))]
     Repository { text: String },
 
+    #[error("`{text}` is no version")]
+    #[diagnostic(
+        code(hub::version),
+        help("write an integer, or specifiers such as `>=1,<3` and `~=1.2`")
+    )]
+    Version { text: String },
+
+    #[error("{path} cannot be used: {why}")]
+    #[diagnostic(
+        code(hub::project),
+        help(
+            "kernels are listed as `\"acme/relu\" = \">=1,<3\"` in [tool.kernels.dependencies] of pyproject.toml; \
+             `kernel-builder lock` then writes the locks"
+        )
+    )]
+    Project { path: Utf8PathBuf, why: String },
+
+    #[error("failed to ask {program} about torch: {why}")]
+    #[diagnostic(
+        code(hub::python),
+        help("name the variants with --variant, or take all with --all")
+    )]
+    Python { program: String, why: String },
+
+    #[error("{repository} has no variant for this machine:{reasons}")]
+    #[diagnostic(
+        code(hub::no_variant),
+        help("name others with --variant, or take all with --all")
+    )]
+    NoVariant { repository: String, reasons: String },
+
     #[error("failed to {action}")]
     #[diagnostic(code(hub::io), help("{}", crate::file::help_for_io(source)))]
     Io {
@@ -111,8 +149,12 @@ impl HubError {
     /// 1 if the user's files are wrong, 2 for wrong usage, 3 for the environment.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::NoBuild { .. } | Self::Build { .. } | Self::Strict { .. } => 1,
-            Self::NoRepository | Self::Repository { .. } => 2,
+            Self::NoBuild { .. }
+            | Self::Build { .. }
+            | Self::NoVariant { .. }
+            | Self::Project { .. }
+            | Self::Strict { .. } => 1,
+            Self::NoRepository | Self::Repository { .. } | Self::Version { .. } | Self::Watch => 2,
             _ => 3,
         }
     }

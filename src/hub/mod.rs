@@ -4,12 +4,17 @@
 pub mod api;
 mod build_folder;
 mod client;
+mod download;
 mod error;
+pub mod lock;
+pub mod requirement;
+pub mod resolve;
 mod settings;
 mod upload;
 
 pub use self::build_folder::BuildFolder;
 pub use self::client::HubClient;
+pub use self::download::download;
 pub use self::error::HubError;
 pub use self::settings::{HubSettings, HubToken};
 pub use self::upload::{

@@ -252,7 +252,7 @@ pub(super) fn blob_id(path: &Utf8Path, size: u64) -> std::io::Result<String> {
     Ok(hex(&hash.finalize()))
 }
 
-fn read_pieces(path: &Utf8Path, mut each: impl FnMut(&[u8])) -> std::io::Result<()> {
+pub(super) fn read_pieces(path: &Utf8Path, mut each: impl FnMut(&[u8])) -> std::io::Result<()> {
     let mut file = std::fs::File::open(path)?;
     let mut buffer = vec![0; 1 << 18];
     loop {
