@@ -8,6 +8,7 @@ rm -rf "$dir"
 mkdir -p "$dir/archives"
 dir=$(cd "$dir" && pwd)
 cd "$dir/archives"
+apt-cache show lld >/dev/null 2>&1 || apt-get update -qq
 lld=$(apt-cache depends lld | sed -n 's/^ *Depends: \(lld-[0-9]*\)$/\1/p' | head -n 1)
 packages=(lld "$lld" mold)
 # The libraries that they need and this machine lacks.

@@ -205,7 +205,7 @@ def make_list(key, facts):
     system, family = key.split("/")
     names, more, shim = {}, {}, []
     is_cuda = family.startswith("cuda-")
-    # Of a toolkit, headers are pinned, from the wheels that have the libraries.
+    # NB: the headers of a toolkit are pinned from the wheels that have its libraries.
     sources = archives(system, f"{family}-headers" if is_cuda else family)
     shape = re.compile(json.loads((TABLES / "shapes.json").read_text())["shapes"]["cuda"][0])
     for archive in sources:

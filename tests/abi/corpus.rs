@@ -403,6 +403,8 @@ pub fn make(folder: &Path, linkers: &[(&str, PathBuf)]) -> BTreeMap<PathBuf, &'s
             let mut gcc = compiler();
             gcc.arg(format!("-B{}", path.display()))
                 .arg(format!("-fuse-ld={name}"));
+            // Libraries of the linkers that this machine lacks.
+            gcc.env("LD_LIBRARY_PATH", path.join("../lib/x86_64-linux-gnu"));
             gcc.args(["-shared", "-Wl,--no-as-needed", "-o"])
                 .arg(&plain)
                 .arg(&object);
