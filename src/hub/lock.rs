@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use super::api::{HubEntry, HubRepository};
 use super::client::HubClient;
 use super::error::HubError;
-use super::requirement::{KernelRequirement, WantedVersion};
+use super::requirement::{KernelRequirement, WantedKernelVersion};
 use crate::artifact::metadata::METADATA;
 use crate::hex;
 use crate::terminal::status;
@@ -228,8 +228,8 @@ pub fn lock(
             let facts = facts_of(&kernel, variant, &contents)?;
             for needed in facts.kernel_depends {
                 let wanted = match (needed.version, needed.revision) {
-                    (Some(version), _) => WantedVersion::Revision(format!("v{version}")),
-                    (None, revision) => WantedVersion::Revision(revision.unwrap_or_default()),
+                    (Some(version), _) => WantedKernelVersion::Revision(format!("v{version}")),
+                    (None, revision) => WantedKernelVersion::Revision(revision.unwrap_or_default()),
                 };
                 queue.push_back(KernelRequirement {
                     repository: needed.repo_id.parse()?,

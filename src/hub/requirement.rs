@@ -14,12 +14,12 @@ use crate::file::{MAX_TEXT, read_at_most};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelRequirement {
     pub repository: HubRepository,
-    pub wanted: WantedVersion,
+    pub wanted: WantedKernelVersion,
 }
 
 /// The version that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WantedVersion {
+pub enum WantedKernelVersion {
     /// The newest version that fits.
     Fitting(VersionSpecifiers),
     /// A branch, a tag or a commit.
@@ -49,7 +49,7 @@ impl KernelRequirement {
     pub fn choose(&self, refs: &HubRefs) -> Result<HubRef, HubError> {
         let all = || refs.branches.iter().chain(&refs.tags);
         let found = match &self.wanted {
-            WantedVersion::Revision(name) => {
+            WantedKernelVersion::Revision(name) => {
                 let is_commit =
                     name.len() == 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
                 let commit = || HubRef {
@@ -59,7 +59,7 @@ impl KernelRequirement {
                 let named = all().find(|one| one.name == *name).cloned();
                 named.or_else(|| is_commit.then(commit))
             }
-            WantedVersion::Fitting(specifiers) => {
+            WantedKernelVersion::Fitting(specifiers) => {
                 let versions = all().filter_map(|one| Some((version_of(&one.name)?, one)));
                 let fitting = versions.filter(|(version, _)| specifiers.contains(version));
                 // A branch counts before a tag of the same version.
@@ -86,8 +86,8 @@ impl KernelRequirement {
 impl std::fmt::Display for KernelRequirement {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.wanted {
-            WantedVersion::Fitting(specifiers) => write!(formatter, "version {specifiers}"),
-            WantedVersion::Revision(name) => formatter.write_str(name),
+            WantedKernelVersion::Fitting(specifiers) => write!(formatter, "version {specifiers}"),
+            WantedKernelVersion::Revision(name) => formatter.write_str(name),
         }
     }
 }
@@ -102,7 +102,7 @@ fn version_of(name: &str) -> Option<Version> {
 }
 
 /// Reads a version that is asked for: `2`, `>=1,<3`, or an integer of TOML.
-fn wanted(value: &toml::Value) -> Option<WantedVersion> {
+fn wanted(value: &toml::Value) -> Option<WantedKernelVersion> {
     let text = match value {
         toml::Value::Integer(number) => format!("=={number}"),
         toml::Value::String(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -114,7 +114,7 @@ fn wanted(value: &toml::Value) -> Option<WantedVersion> {
     VersionSpecifiers::from_str(&text)
         .ok()
         .filter(|all| !all.is_empty())
-        .map(WantedVersion::Fitting)
+        .map(WantedKernelVersion::Fitting)
 }
 
 /// The kernels that a project asks for: `[tool.kernels.dependencies]` of its pyproject.toml.
