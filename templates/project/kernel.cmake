@@ -393,6 +393,10 @@ function(kernel_package)
     # NB: libstdc++ comes first, since torch's libraries export parts of one.
     separate_arguments(libraries UNIX_COMMAND "-lstdc++ ${LINK_LIBRARIES_${key}}")
     target_link_libraries(kernel PRIVATE ${libraries})
+    if(NOT APPLE)
+      # Static code stays inside, so that no other library of the process uses it.
+      target_link_options(kernel PRIVATE "LINKER:--exclude-libs,ALL")
+    endif()
     get_property(archs GLOBAL PROPERTY KERNEL_COMPILED_ARCHS)
     list(JOIN archs " " archs)
     list(APPEND package --library "$<TARGET_FILE:kernel>")
