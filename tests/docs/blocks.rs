@@ -39,7 +39,8 @@ const NOT_RUN: [(&str, &str); 3] = [
 
 /// The pages whose `sh` blocks this file runs. tests/distribution.rs runs those of
 /// docs/distribution.md.
-const RUN: [&str; 8] = [
+const RUN: [&str; 9] = [
+    "docs/artifacts.md",
     "docs/continuous-integration.md",
     "docs/local-development.md",
     "docs/manifest.md",
@@ -188,6 +189,12 @@ fn run_page_times(times: usize, name: &str, with_full: bool) {
 fn continuous_integration_runs() {
     // The second job takes the folder that the first one has written.
     run_page_times(2, "docs/continuous-integration.md", false);
+}
+
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn artifacts_runs() {
+    run_page("docs/artifacts.md", false);
 }
 
 #[test]
