@@ -134,7 +134,7 @@ const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
 #[test]
 #[ignore = "evaluates with Nix: run by `make test`"]
 fn a_change_of_any_file_of_a_kernel_is_noticed() {
-    let docs = ["README.md", "flake.nix"];
+    let docs = ["README.md", "benchmarks/benchmark.py", "flake.nix"];
     let relu = [
         &docs[..],
         &["build.toml", "csrc/relu_cuda.cu", "tests/test_relu.py"],
@@ -147,6 +147,7 @@ fn a_change_of_any_file_of_a_kernel_is_noticed() {
 fn a_change_of_any_file_of_a_kernel_of_python_alone_is_noticed() {
     let unread = [
         "README.md",
+        "benchmarks/benchmark.py",
         "flake.nix",
         "build.toml",
         "tests/test_silu_and_mul.py",

@@ -66,16 +66,8 @@ type EndedRuns = Vec<(Utf8PathBuf, FileLock)>;
 fn begin(runs: &Utf8Path) -> Result<(Utf8PathBuf, FileLock, EndedRuns), PinError> {
     // NB: a folder whose lock is free belongs to a run that has ended, so no run may look while
     // another run makes its folder. Programs that are started do not hold this lock.
-    let path = runs.join("begin.lock");
-    let gate = File::create(&path).map_err(PinError::io("create", &path))?;
-    gate.lock().map_err(PinError::io("lock", &path))?;
-    let mut ended = EndedRuns::new();
-    let entries = runs.read_dir_utf8().map_err(PinError::io("read", runs))?;
-    for entry in entries.flatten().filter(|entry| entry.path().is_dir()) {
-        if let Some(lock) = FileLock::try_file(&lock_of(entry.path()))? {
-            ended.push((entry.path().to_owned(), lock));
-        }
-    }
+    let _gate = lock_gate(runs)?;
+    let ended = ended_runs(runs)?;
     let new = tempfile::Builder::new().prefix("run-").tempdir_in(runs);
     let new = new
         .map_err(PinError::io("create a folder in", runs))?
@@ -89,6 +81,41 @@ fn begin(runs: &Utf8Path) -> Result<(Utf8PathBuf, FileLock, EndedRuns), PinError
             std::io::ErrorKind::WouldBlock.into(),
         )),
     }
+}
+
+/// Removes the folders of runs that have ended without it.
+///
+/// # Errors
+/// `PinError::Io`
+pub(super) fn remove_ended() -> Result<(), PinError> {
+    let runs = folder();
+    if !runs.is_dir() {
+        return Ok(());
+    }
+    let _gate = lock_gate(&runs)?;
+    for (ended, _lock) in ended_runs(&runs)? {
+        std::fs::remove_dir_all(&ended).map_err(PinError::io("remove", &ended))?;
+    }
+    Ok(())
+}
+
+fn lock_gate(runs: &Utf8Path) -> Result<File, PinError> {
+    let path = runs.join("begin.lock");
+    let gate = File::create(&path).map_err(PinError::io("create", &path))?;
+    gate.lock().map_err(PinError::io("lock", &path))?;
+    Ok(gate)
+}
+
+/// The caller holds the gate.
+fn ended_runs(runs: &Utf8Path) -> Result<EndedRuns, PinError> {
+    let mut ended = EndedRuns::new();
+    let entries = runs.read_dir_utf8().map_err(PinError::io("read", runs))?;
+    for entry in entries.flatten().filter(|entry| entry.path().is_dir()) {
+        if let Some(lock) = FileLock::try_file(&lock_of(entry.path()))? {
+            ended.push((entry.path().to_owned(), lock));
+        }
+    }
+    Ok(ended)
 }
 
 /// Takes an archive that an ended run had downloaded. The caller holds the archive's lock, which
