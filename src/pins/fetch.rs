@@ -12,7 +12,7 @@ use super::http::received;
 use super::locks::{self, FileLock};
 use super::progress::{FetchEvent, FetchProgress};
 use super::ranges;
-use super::run::FetchRun;
+use super::run::{FetchRun, remove_ended_runs};
 use super::silence::SourceNotice;
 use super::space::megabytes;
 use super::worker::{FetchWorker, tasks};
@@ -214,8 +214,6 @@ pub fn fetch(
     options: &FetchOptions,
 ) -> Result<u64, Vec<MissingFiles>> {
     if missing.is_empty() {
-        // A run that was killed after its last file left its folder. The next run tries again.
-        let _ = super::run::remove_ended();
         return Ok(0);
     }
     let sizes = sizes(missing, options);
@@ -280,8 +278,8 @@ pub fn fetch(
     }
 }
 
-/// Removes the files of a run that was killed just after it had added these pins to the store.
-/// Files of a pin that another run fetches now stay.
+/// Removes the files and the folder of a run that was killed just after it had added these pins to
+/// the store. Files of a pin that another run fetches now stay.
 ///
 /// # Errors
 /// `PinError::Io`
@@ -297,7 +295,7 @@ pub fn tidy(pins: &[PlacedPin]) -> Result<(), PinError> {
             remove_unfinished(of_hash)?;
         }
     }
-    Ok(())
+    remove_ended_runs()
 }
 
 fn has_unfinished(which: impl Fn(&str) -> bool) -> bool {

@@ -87,7 +87,7 @@ fn begin(runs: &Utf8Path) -> Result<(Utf8PathBuf, FileLock, EndedRuns), PinError
 ///
 /// # Errors
 /// `PinError::Io`
-pub(super) fn remove_ended() -> Result<(), PinError> {
+pub(super) fn remove_ended_runs() -> Result<(), PinError> {
     let runs = folder();
     if !runs.is_dir() {
         return Ok(());
