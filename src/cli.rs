@@ -1,10 +1,11 @@
-//! The command line, as clap reads it. cli/author.rs has the arguments of authors'
-//! commands, cli/help.rs the ends of help texts; the commands
-//! themselves are in src/commands/.
+//! The command line, as clap reads it. In cli/, author.rs, built.rs and hub.rs have the arguments
+//! of some commands, help.rs the ends of help texts. The commands themselves are in src/commands/.
 
 mod author;
+mod built;
 pub mod complete;
 mod help;
+mod hub;
 
 use std::ffi::OsString;
 
@@ -14,6 +15,11 @@ use clap_complete::Shell;
 
 pub use self::author::{
     BenchmarkArgs, InitArgs, NewFramework, SkillsAddArgs, SkillsArgs, SkillsCommand, TestArgs,
+};
+pub use self::built::{CheckAbiArgs, CheckBuildsArgs, DiffArgs, HashArgs, SignArgs, VerifyArgs};
+pub use self::hub::{
+    BuildAndUploadArgs, DownloadArgs, LockArgs, RepositoryKind, ResolveArgs, UploadArgs,
+    UploadFlags,
 };
 use crate::pins::packages::PackageRequest;
 
@@ -182,49 +188,6 @@ pub struct BuildArgs {
     pub print_build_logs: bool,
 }
 
-/// The arguments of `check-abi`.
-#[derive(Debug, Args)]
-pub struct CheckAbiArgs {
-    /// Libraries (.so, .pyd, .dylib), or folders to look for them in
-    #[arg(value_name = "PATH", default_value = "build", value_hint = ValueHint::AnyPath)]
-    pub paths: Vec<Utf8PathBuf>,
-    /// The variant that all files belong to [default: that of the folder around each]
-    #[arg(long, value_name = "VARIANT", add = complete::variants())]
-    pub variant: Option<String>,
-    /// The policy for Linux, such as manylinux_2_28 or manylinux2014
-    #[arg(long, value_name = "POLICY", default_value = "manylinux_2_28")]
-    pub manylinux: String,
-    /// The oldest Python that loads .abi3 files
-    #[arg(long, value_name = "VERSION", default_value = "3.9")]
-    pub python_abi: String,
-    /// The oldest macOS
-    #[arg(long, value_name = "VERSION", default_value = "15.0")]
-    pub macos: String,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// The arguments of `check-builds`.
-#[derive(Debug, Args)]
-pub struct CheckBuildsArgs {
-    /// Folder of the kernel, of several variants, or of one variant
-    #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
-    pub dir: Utf8PathBuf,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// The arguments of `build-and-upload`.
-#[derive(Debug, Args)]
-pub struct BuildAndUploadArgs {
-    #[command(flatten)]
-    pub build: BuildArgs,
-    #[command(flatten)]
-    pub flags: UploadFlags,
-}
-
 /// The arguments of `check-config`.
 #[derive(Debug, Args)]
 pub struct CheckConfigArgs {
@@ -268,20 +231,6 @@ pub struct CreatePyprojectArgs {
     /// The end of build ids [default: a hash of the kernel's files, as in a build by Nix]
     #[arg(long, value_name = "ID", visible_alias = "ops-id")]
     pub unique_id: Option<String>,
-}
-
-/// The arguments of `diff`.
-#[derive(Debug, Args)]
-pub struct DiffArgs {
-    /// Folder of a kernel, of several variants, or of one variant
-    #[arg(value_name = "A", value_hint = ValueHint::DirPath)]
-    pub first: Utf8PathBuf,
-    /// The same of the other build
-    #[arg(value_name = "B", value_hint = ValueHint::DirPath)]
-    pub second: Utf8PathBuf,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// The arguments of `doctor`.
@@ -368,14 +317,6 @@ pub struct GraphArgs {
     /// Print Graphviz's language, for `dot -Tsvg` [default]
     #[arg(long)]
     pub dot: bool,
-}
-
-/// The arguments of `hash`.
-#[derive(Debug, Args)]
-pub struct HashArgs {
-    /// Folder of the kernel, of several variants, or of one variant
-    #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
-    pub dir: Utf8PathBuf,
 }
 
 /// The arguments of `list-variants`.
@@ -497,20 +438,6 @@ pub struct ShellArgs {
     pub command: Vec<String>,
 }
 
-/// The arguments of `sign`.
-#[derive(Debug, Args)]
-pub struct SignArgs {
-    /// Folder of the kernel, of several variants, or of one variant
-    #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
-    pub dir: Utf8PathBuf,
-    /// The secret key: of `--generate-key`, or of minisign
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub secret_key: Option<Utf8PathBuf>,
-    /// Instead, write a new secret key to FILE, and its public key to FILE.pub
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["dir", "secret_key"])]
-    pub generate_key: Option<Utf8PathBuf>,
-}
-
 /// The arguments of `update-build`.
 #[derive(Debug, Args)]
 pub struct UpdateBuildArgs {
@@ -526,36 +453,6 @@ pub struct UpdateBuildArgs {
     /// kernel have: builds that register under their own can be loaded together
     #[arg(long)]
     pub sources: bool,
-}
-
-/// The arguments of `verify`.
-#[derive(Debug, Args)]
-pub struct VerifyArgs {
-    /// Folders: of a kernel, of several variants, of one variant, or a snapshot in the cache of a
-    /// Hub client
-    #[arg(value_name = "PATH", required = true, value_hint = ValueHint::DirPath)]
-    pub paths: Vec<Utf8PathBuf>,
-    /// Also check that each variant is signed with this key: a file, or the key itself
-    #[arg(long, value_name = "KEY")]
-    pub public_key: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// The arguments of `upload`.
-#[derive(Debug, Args)]
-pub struct UploadArgs {
-    #[command(flatten)]
-    pub kernel: KernelArgs,
-    #[command(flatten)]
-    pub flags: UploadFlags,
-    /// Upload nothing; print each operation
-    #[arg(long)]
-    pub dry_run: bool,
-    /// Print the result as JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// The arguments of `verify-pins`.
@@ -589,48 +486,6 @@ pub struct VerifyReproducibleArgs {
     pub jobs: JobArgs,
 }
 
-/// The arguments of `download`.
-#[derive(Debug, Args)]
-pub struct DownloadArgs {
-    /// Folder of the project, with its kernel-builder.lock
-    #[arg(value_name = "PROJECT_DIR", default_value = ".", value_hint = ValueHint::DirPath)]
-    pub project: Utf8PathBuf,
-    /// Only this variant; may be given several times [default: the one for this machine]
-    #[arg(long = "variant", value_name = "VARIANT")]
-    pub variants: Vec<String>,
-    /// Every variant
-    #[arg(long, visible_alias = "all-variants", conflicts_with = "variants")]
-    pub all: bool,
-    /// The Python whose torch decides [default: python3]
-    #[arg(long, value_name = "PROGRAM")]
-    pub python: Option<String>,
-}
-
-/// The arguments of `lock`.
-#[derive(Debug, Args)]
-pub struct LockArgs {
-    /// Folder of the project, with its pyproject.toml
-    #[arg(value_name = "PROJECT_DIR", default_value = ".", value_hint = ValueHint::DirPath)]
-    pub project: Utf8PathBuf,
-}
-
-/// The arguments of `resolve`.
-#[derive(Debug, Args)]
-pub struct ResolveArgs {
-    /// The repository
-    #[arg(value_name = "ORGANISATION/NAME")]
-    pub repository: String,
-    /// The version: an integer, or specifiers such as '>=1,<3' [default: the newest]
-    #[arg(long, value_name = "SPECIFIERS")]
-    pub version: Option<String>,
-    /// The Python whose torch decides [default: python3]
-    #[arg(long, value_name = "PROGRAM")]
-    pub python: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
 // NB: types that are flattened have no doc comment: clap would take it for the command's own text.
 
 #[derive(Debug, Args)]
@@ -649,31 +504,6 @@ pub struct GlobalArgs {
     // NB: clap forgets the values before a command if there are others behind it.
     #[arg(short = 'C', value_name = "DIR", help_heading = GLOBAL, value_hint = ValueHint::DirPath)]
     pub folders: Vec<Utf8PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub struct UploadFlags {
-    /// The repository [default: `general.hub.repo-id` of build.toml]
-    #[arg(long, value_name = "ORGANISATION/NAME")]
-    pub repo_id: Option<String>,
-    /// The branch [default: `general.hub.branch` of build.toml, or v and the kernel's version]
-    #[arg(long)]
-    pub branch: Option<String>,
-    /// Make the repository private if it is created
-    #[arg(long)]
-    pub private: bool,
-    /// The kind of the repository
-    #[arg(long, value_enum, default_value_t = RepositoryKind::Kernel)]
-    pub repo_type: RepositoryKind,
-    /// Open a pull request, and leave the branch as it is
-    #[arg(long)]
-    pub create_pr: bool,
-    /// Refuse a build from files that git does not have, and one without some bundled variants
-    #[arg(long)]
-    pub strict: bool,
-    /// Also write the result as JSON to this file
-    #[arg(long, value_name = "FILE")]
-    pub output_json: Option<Utf8PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -708,14 +538,6 @@ pub enum PinProfile {
     Registry,
     /// The vendors' own archives, by URL.
     Vendor,
-}
-
-/// The kind of a repository of the Hub.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RepositoryKind {
-    Kernel,
-    /// The kind of kernels of 2025.
-    Model,
 }
 
 /// The value of `--color` among arguments, which need not be right otherwise.

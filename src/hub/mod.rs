@@ -11,12 +11,12 @@ pub mod requirement;
 pub mod resolve;
 mod settings;
 mod upload;
+mod upload_plan;
 
 pub use self::build_folder::BuildFolder;
 pub use self::client::HubClient;
 pub use self::download::download;
 pub use self::error::HubError;
 pub use self::settings::{HubSettings, HubToken};
-pub use self::upload::{
-    UploadOptions, UploadPlan, UploadResult, UploadStatus, plan_upload, upload,
-};
+pub use self::upload::upload;
+pub use self::upload_plan::{UploadOptions, UploadPlan, UploadResult, UploadStatus, plan_upload};

@@ -1,5 +1,6 @@
-# What CMakeLists.txt calls: it finds the framework and the device of this machine, chooses the
-# flags of the variant for them (releases.cmake), and lays the built kernel where Python finds it.
+# The functions that CMakeLists.txt calls: they find the framework and the device of this machine,
+# choose the flags of the variant for them (releases.cmake), and lay the built kernel where Python
+# finds it.
 include("${CMAKE_CURRENT_LIST_DIR}/releases.cmake")
 
 set(KERNEL_DIR "${CMAKE_CURRENT_SOURCE_DIR}")

@@ -9,7 +9,7 @@ import torch
 
 REPO_ID = "kernel-builder/relu-all-backends"
 
-# Nothing, a scalar, less than a block, odd sizes, and more than one block can take at once.
+# Shapes: nothing, a scalar, less than a block, odd sizes, and more than one block can take at once.
 SHAPES = [(0,), (), (1,), (7,), (257,), (3, 0, 5), (13, 17, 19), (1025, 1031)]
 
 # torch's name of the device for each backend of the client.

@@ -11,7 +11,7 @@ REPO_ID = "kernel-builder/relu"
 
 DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 
-# Nothing, a scalar, less than a block, odd sizes, and more than one thread or block can take at once.
+# Shapes: nothing, a scalar, less than a block, odd sizes, and more than one thread or block can take at once.
 SHAPES = [(0,), (), (1,), (7,), (255,), (257,), (3, 0, 5), (13, 17, 19), (1025, 1031)]
 
 pytestmark = pytest.mark.kernels_ci
