@@ -168,6 +168,8 @@ fn pairs(kernel: &Folder, variant: &str) -> Vec<Pair> {
 fn objects(kernel: &Folder, variant: &str, is_lean: bool) -> Vec<(String, String)> {
     let copy = Folder::new();
     common::folder::copy(kernel.path(), copy.path());
+    // Manifests of tutorials are of formats that do not know `lean-headers`.
+    printed(kernel_builder("update-build").arg(copy.path()));
     let mut manifest: toml_edit::DocumentMut = copy.read("build.toml").parse().expect("TOML");
     let change = |section: &mut toml_edit::Item, is_cuda: bool| {
         let section = section.as_table_mut().expect("a section");
@@ -182,7 +184,11 @@ fn objects(kernel: &Folder, variant: &str, is_lean: bool) -> Vec<(String, String
         };
         add("cxx-flags", &["-O0", "-fnon-call-exceptions"]);
         if is_cuda {
-            add("cuda-flags", &["-Xcompiler", "-O0,-fnon-call-exceptions"]);
+            // The last -O counts for nvcc, which puts it after the flags of -Xcompiler.
+            add(
+                "cuda-flags",
+                &["-O0", "-Xcompiler", "-fnon-call-exceptions"],
+            );
         }
     };
     change(&mut manifest["torch"], false);

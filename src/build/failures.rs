@@ -47,9 +47,10 @@ pub fn report_failures(
     let failures = failures(steps, &failed);
     for failure in &failures {
         error_text(format_args!("failed: {}", failure.title()));
-        let lines = failure.finished.last_lines.iter();
-        for line in lines.filter(|_| !print_logs) {
-            error_text(format_args!("  {line}"));
+        if !print_logs {
+            for line in without_repeats(&failure.finished.last_lines) {
+                error_text(format_args!("  {line}"));
+            }
         }
     }
     let first = failures.iter().find_map(|failure| failure.step);
@@ -62,6 +63,30 @@ pub fn command_with_logs(command: &str, path: &Utf8Path, variant: Option<&str>) 
     let path = path_argument(path);
     let variant = variant.map_or_else(String::new, |name| format!(" --variant {name}"));
     format!("kernel-builder {command}{path}{variant} -L")
+}
+
+/// The lines, with each block of them once that follows itself, and its number below it. A compiler
+/// prints an error in an argument of a macro as often as the macro names the argument: torch's
+/// dispatch macros do so for each data type.
+fn without_repeats(lines: &[String]) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut rest = lines;
+    while !rest.is_empty() {
+        let repeats = |length: &usize| {
+            let mut blocks = rest.chunks_exact(*length);
+            let first = blocks.next();
+            1 + blocks.take_while(|block| Some(*block) == first).count()
+        };
+        let length = (1..=rest.len() / 2).find(|length| repeats(length) > 1);
+        let number = length.as_ref().map_or(1, repeats);
+        let (block, _) = rest.split_at(length.unwrap_or(1));
+        kept.extend_from_slice(block);
+        if number > 1 {
+            kept.push(format!("({number} times)"));
+        }
+        rest = &rest[block.len() * number..];
+    }
+    kept
 }
 
 /// Whether the log of a failed step tells the reason.
@@ -169,6 +194,20 @@ mod tests {
             assert_eq!(says_more(error, &failed), more, "{error}");
         }
         assert!(says_more("cannot build '/nix/store/c.drv'", &[]));
+    }
+
+    #[test]
+    fn an_error_that_a_macro_repeats_is_shown_once() {
+        let shown = |text: &str| {
+            let lines: Vec<String> = text.split(' ').map(str::to_owned).collect();
+            without_repeats(&lines).join(" ")
+        };
+        assert_eq!(
+            shown("from in error in error in error end"),
+            "from in error (3 times) end"
+        );
+        assert_eq!(shown("a a b b b c"), "a (2 times) b (3 times) c");
+        assert_eq!(shown("a b c a"), "a b c a");
     }
 
     #[test]

@@ -10,17 +10,18 @@ use crate::terminal::error_text;
 
 /// The text for a program that is started alone.
 const FIRST_COMMANDS: &str = "\
-usage: kernel-builder COMMAND [KERNEL_DIR]; the kernel is the current folder if none is named
+usage: kernel-builder COMMAND [KERNEL_DIR]; by default, the current folder
 
 These commands take a new kernel from its files to Python:
 
   kernel-builder init           write a new kernel
-  kernel-builder check-config   find mistakes in build.toml and in the files that it names
-  kernel-builder build          build the variants that are bundled for this system
-  kernel-builder test           run the kernel's tests with the variant for this machine
-  kernel-builder generate       write build.nix, with which Nix alone builds the kernel
+  kernel-builder check-config   find mistakes in build.toml and its files
+  kernel-builder build          build its variants for this system
+  kernel-builder test           run its tests with the variant for this machine
+  kernel-builder generate       write build.nix, for builds with Nix alone
 
-`kernel-builder --help` lists all commands, `kernel-builder build --help` the options of one.";
+`kernel-builder --help` lists all commands, `kernel-builder build --help` the
+options of one.";
 
 /// Commands of other builders, or those that users expect, each with the command of this program.
 const FOREIGN_COMMANDS: &[(&[&str], &str)] = &[
