@@ -4,6 +4,7 @@
 pub mod clang;
 mod cxx_abi;
 mod exclusion;
+mod facts;
 pub mod header_library;
 mod name;
 pub mod nvcc;

@@ -6,9 +6,10 @@ use std::fmt;
 use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
+use super::facts::{CudaCompiler, CudaFacts, RocmFacts, TorchFacts};
 use super::header_library::HeaderLibrary;
 use super::{CxxAbi, STEP_PYTHON, Toolchain, name};
-use crate::kernel::{Backend, Capability, CudaToolkit, CudaToolkits, KnownDependency, RocmArch};
+use crate::kernel::{Backend, CudaToolkit, CudaToolkits, KnownDependency, RocmArch};
 use crate::version::Version;
 
 /// The origin of the archives of a row. In order of preference: archives that any package index
@@ -161,42 +162,6 @@ struct Host {
 /// Python 3 alone.
 pub const PYTHON_DEFINE: &str = "Py_LIMITED_API=3";
 
-/// The requirements of a torch release for code that is compiled against it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct TorchFacts {
-    /// C++ standard: 17, 20.
-    pub cxx: u32,
-    pub defines: Vec<String>,
-    /// Further macros for CUDA variants.
-    pub cuda_defines: Vec<String>,
-}
-
-/// The compiler of a CUDA toolkit's device code.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CudaCompiler {
-    /// The nvcc of the toolkit.
-    Nvcc,
-    /// A clang, by its pin family, with the rest of the toolkit.
-    Clang(String),
-}
-
-/// A CUDA toolkit.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CudaFacts {
-    #[serde(deserialize_with = "parsed")]
-    pub toolkit: Version,
-    #[serde(deserialize_with = "parsed")]
-    pub compiler: CudaCompiler,
-    /// The architectures that both the toolkit and its compiler know.
-    #[serde(deserialize_with = "parsed_list")]
-    pub known: Vec<Capability>,
-    /// The architectures of kernels that name none.
-    #[serde(deserialize_with = "parsed_list")]
-    pub default: Vec<Capability>,
-}
-
 /// The reason why toolchains.toml is not a table.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TableError {
@@ -211,30 +176,6 @@ pub enum TableError {
 
     #[error("{0} has no compute toolkit")]
     Compute(Backend),
-}
-
-impl std::str::FromStr for CudaCompiler {
-    type Err = TableError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "nvcc" => Ok(Self::Nvcc),
-            _ if text.starts_with("clang-") => Ok(Self::Clang(text.to_owned())),
-            _ => Err(TableError::CudaCompiler(text.to_owned())),
-        }
-    }
-}
-
-/// The GPU architectures of a release of ROCm and of later ones.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RocmFacts {
-    #[serde(deserialize_with = "parsed")]
-    pub from: Version,
-    #[serde(deserialize_with = "parsed_list")]
-    pub known: Vec<RocmArch>,
-    #[serde(deserialize_with = "parsed_list")]
-    pub default: Vec<RocmArch>,
 }
 
 /// The table as written.
@@ -433,7 +374,7 @@ fn backend<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Backend, D::Err
         .ok_or_else(|| serde::de::Error::custom(format!("no backend is called {word}")))
 }
 
-fn parsed<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+pub(super) fn parsed<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: std::str::FromStr<Err: std::fmt::Display>,
     D: Deserializer<'de>,
@@ -451,7 +392,7 @@ where
     parsed(deserializer).map(Some)
 }
 
-fn parsed_list<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
+pub(super) fn parsed_list<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     T: std::str::FromStr<Err: std::fmt::Display>,
     D: Deserializer<'de>,

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use super::flags::{self, ArchFlags};
 use super::{DeviceArch, Driver, Split};
 use crate::matrix::nvcc::{self, FlagReach, NvccArgument};
-use crate::scan::search::ARCH_LIST;
+use crate::scan::ARCH_LIST;
 
 /// The parts of units with these flags of their own; `None` if the units stay whole. `depends` says
 /// whether the set of their kernels may depend on the architecture.

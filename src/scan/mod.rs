@@ -2,6 +2,7 @@
 //! they register operators. The plan says what is compiled of them.
 
 pub mod headers;
+mod include_graph;
 pub mod includes;
 mod namespace;
 pub mod operators;
@@ -11,6 +12,7 @@ use camino::Utf8PathBuf;
 use miette::Diagnostic;
 use thiserror::Error;
 
+pub use self::include_graph::ARCH_LIST;
 pub use self::namespace::Namespace;
 pub use self::operators::Operators;
 pub use self::search::{Reach, Search};
