@@ -12,10 +12,12 @@ bench:
 demo:
 	scripts/demo.sh
 
-# Mutates the files of tests/corpus for FUZZ_MINUTES, and reads and rewrites what comes of it.
+# Changes manifests, archives, native files and the files beside a build for FUZZ_MINUTES each, and reads them (one
+# kind: FUZZ=for_minutes::wheel).
 FUZZ_MINUTES ?= 10
+FUZZ ?= for_minutes
 fuzz:
-	FUZZ_MINUTES=$(FUZZ_MINUTES) nice cargo test --quiet --test update -- --ignored --nocapture mutated_files_for_minutes
+	FUZZ_MINUTES=$(FUZZ_MINUTES) nice cargo test --quiet --test update --test fuzz -- --ignored --nocapture $(FUZZ)
 
 # What takes too long for every change.
 full-test: test

@@ -17,7 +17,7 @@ variants=(--variant torch211-cxx11-cpu-x86_64-linux --variant torch211-cxx11-cu1
 scripts/venv.sh "$KERNEL_BUILDER_TEST_VENV"
 # `make fuzz` is for the first two that are skipped, `make full-test` for those of
 # scripts/full-tests.txt.
-skip=(--skip mutated_files_for_minutes --skip time_by_size)
+skip=(--skip for_minutes --skip time_by_size)
 while read -r name; do skip+=(--skip "$name"); done <scripts/full-tests.txt
 cargo test --quiet -- --include-ignored "${skip[@]}"
 

@@ -16,6 +16,7 @@ use super::contents::{FolderContents, blobs_of};
 use super::metadata::METADATA;
 use super::provenance::{ReadStatement, STATEMENT};
 use super::sbom::SBOM;
+use crate::file::{MAX_TEXT, read_at_most};
 
 /// Names that one of two has and the other lacks, and those that both have and that differ.
 #[derive(Clone, Debug, Default, Serialize, PartialEq, Eq)]
@@ -118,10 +119,12 @@ fn read_files(folder: &Utf8Path) -> io::Result<BTreeMap<String, Vec<u8>>> {
     for (link, target) in contents.links {
         files.insert(link, target.into_bytes());
     }
-    for file in contents.files.into_iter().chain([METADATA.to_owned()]) {
+    for file in contents.files {
         let content = std::fs::read(folder.join(&file))?;
         files.insert(file, content);
     }
+    let metadata = read_at_most(&folder.join(METADATA), MAX_TEXT)?;
+    files.insert(METADATA.to_owned(), metadata);
     Ok(files)
 }
 

@@ -45,6 +45,11 @@ impl DigestAlgorithm {
 }
 
 fn hash_file<H: Digest>(path: &Utf8Path) -> io::Result<Vec<u8>> {
+    // NB: the path may come from a metadata.json. A pipe or a device may have no end.
+    if !path.metadata()?.is_file() {
+        let why = "it is not a file";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
     let mut file = File::open(path)?;
     let mut hash = H::new();
     let mut piece = vec![0; 1 << 18];

@@ -143,7 +143,7 @@ impl FileDigests {
     /// Reads the digests of the variant in a folder. `None` if its metadata.json has none, or
     /// cannot be read.
     pub fn read(variant: &Utf8Path) -> Option<Self> {
-        let text = std::fs::read(variant.join(METADATA)).ok()?;
+        let text = read_at_most(&variant.join(METADATA), MAX_TEXT).ok()?;
         let metadata: MetadataDigests = serde_json::from_slice(&text).ok()?;
         metadata.digest
     }

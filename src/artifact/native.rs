@@ -12,6 +12,7 @@ use object::read::elf::FileHeader;
 use super::fatbin::{FatbinError, capabilities};
 use super::finding::{ArtifactFinding, ArtifactRule};
 use super::metadata::ArtifactMetadata;
+use crate::file::{MAX_TEXT, read_at_most};
 use crate::kernel::Capability;
 
 /// The first bytes of ELF files, and of Mach-O files of 64 bits.
@@ -148,7 +149,8 @@ fn wrong_names(
         let message = format!("it has no {module}, so Python cannot import it");
         return Some((ArtifactRule::Layout, message));
     }
-    let ops = std::fs::read_to_string(folder.join("_ops.py")).ok()?;
+    let ops = read_at_most(&folder.join("_ops.py"), MAX_TEXT).ok()?;
+    let ops = String::from_utf8(ops).ok()?;
     let (_, rest) = ops.split_once("torch.ops.")?;
     let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     let namespace = &rest[..end.unwrap_or(rest.len())];

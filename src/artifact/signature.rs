@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use super::finding::{ArtifactFinding, ArtifactRule};
 use super::metadata::METADATA;
-use crate::file::{help_for_io, read_at_most, replace_file};
+use crate::file::{MAX_TEXT, help_for_io, read_at_most, replace_file};
 
 /// The most bytes of a key or a signature.
 const MAX_KEY: u64 = 1 << 16;
@@ -188,7 +188,7 @@ pub fn check_signature(
     let Some(signature) = read.ok().filter(|_| has_whole_signatures(&text)) else {
         return finding(format!("{file} is no signature of minisign"));
     };
-    let metadata = match std::fs::read(folder.join(METADATA)) {
+    let metadata = match read_at_most(&folder.join(METADATA), MAX_TEXT) {
         Ok(metadata) => metadata,
         Err(error) => return finding(format!("it cannot be read: {error}")),
     };

@@ -24,6 +24,7 @@ pub mod simple;
 pub mod sources;
 pub mod space;
 pub mod tree;
+pub mod unpack;
 pub mod verify;
 mod worker;
 

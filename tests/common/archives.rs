@@ -3,6 +3,7 @@
 use std::io::{Cursor, Write};
 use std::path::Path;
 
+use lzma_rust2::{XzOptions, XzWriter};
 use sha2::{Digest, Sha256};
 use zip::CompressionMethod;
 use zip::write::SimpleFileOptions;
@@ -23,6 +24,13 @@ pub fn wheel<Name: AsRef<str>, Content: AsRef<[u8]>>(members: &[(Name, Content)]
         }
     }
     wheel.finish().expect("a wheel").into_inner()
+}
+
+/// Some bytes compressed as `xz` does.
+pub fn xz(content: &[u8]) -> Vec<u8> {
+    let mut writer = XzWriter::new(Vec::new(), XzOptions::with_preset(0)).expect("options");
+    writer.write_all(content).expect("compressed");
+    writer.finish().expect("compressed")
 }
 
 /// The sha256 of some bytes, in hexadecimal digits.

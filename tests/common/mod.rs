@@ -10,5 +10,6 @@ pub mod folder;
 pub mod kernel;
 pub mod loopback;
 pub mod nix;
+pub mod numbers;
 pub mod program;
 pub mod world;

@@ -10,24 +10,8 @@ use kernel_builder::manifest::update::{UpdateError, flake, update};
 
 use super::corpus::corpus;
 use crate::cases::{Case, GENERAL, SECTIONS, SHAPE, WIDE_CASES};
+use crate::common::numbers::Numbers;
 use crate::fixture::{RELU, WIDE};
-
-/// A small generator of numbers, so that a run can be repeated by its seed.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> usize {
-        // xorshift64*
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        self.next() % limit.max(1)
-    }
-}
 
 const FRAGMENTS: &[&str] = &[
     "[",
@@ -157,7 +141,7 @@ fn run(bytes: &[u8]) -> bool {
 fn fuzz(seed: u64, length: Duration) {
     let seeds = seeds();
     let corpus_size = corpus().len();
-    let mut numbers = Numbers(seed);
+    let mut numbers = Numbers::new(seed);
     let start = Instant::now();
     let (mut files, mut rewritten, mut slowest) = (0_u64, 0_u64, Duration::ZERO);
     while start.elapsed() < length {

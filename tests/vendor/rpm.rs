@@ -3,6 +3,8 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use crate::common::archives::xz;
+
 /// A file of a package: its path below /, its content, and whether it can be run.
 pub struct Member {
     pub path: String,
@@ -48,8 +50,7 @@ impl Member {
 
 /// A package, with its files compressed by xz as AlmaLinux 8 does.
 pub fn package(members: &[Member]) -> Vec<u8> {
-    let mut payload = Vec::new();
-    lzma_rs::xz_compress(&mut &cpio(members)[..], &mut payload).expect("compressed");
+    let payload = xz(&cpio(members));
     // The lead: magic, version, type, architecture, name, system, type of signature, padding.
     let mut package = vec![0xed, 0xab, 0xee, 0xdb, 3, 0, 0, 0, 0, 1];
     package.resize(96, 0);

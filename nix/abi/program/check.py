@@ -73,21 +73,31 @@ class Checker:
         self.variant = options.variant
         self.limits = dict(limit.split("=") for limit in options.limit) or None
         self.expectations = {}
+        self.names = {}
         self.unlisted = set()
 
     def expectations_for(self, variant, machine):
         """The expectations of a file of a variant; files of one variant share them."""
+        # NB: a file may name any of 65536 machines, and the names of a variant take some 50 MB.
+        machine = machine if machine in elf.MACHINES.values() else "unknown"
         key = (variant and variant.name, machine)
         if key not in self.expectations:
             policy = Policy(self.options.manylinux, machine, self.limits)
+            names, is_whole = self.names_of(variant)
+            self.expectations[key] = Expectations(variant, policy, names, is_whole, self.options)
+        return self.expectations[key]
+
+    def names_of(self, variant):
+        """The names of the libraries that a variant's files find, and whether the list is whole."""
+        key = variant and variant.name
+        if key not in self.names:
             files, is_whole = self.options.names, self.options.whole_names
             if variant and not self.options.link:
                 files, is_whole = variant.list_files()
             if variant and variant.framework == "torch" and not is_whole:
                 self.unlisted.add(variant.name)
-            names = NameList(files)
-            self.expectations[key] = Expectations(variant, policy, names, is_whole, self.options)
-        return self.expectations[key]
+            self.names[key] = NameList(files), is_whole
+        return self.names[key]
 
     def check(self, path):
         """The findings of a file, and its kind; no kind for a file without native code."""

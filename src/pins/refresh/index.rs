@@ -15,6 +15,7 @@ use super::super::members::NamePatterns;
 use super::super::pip::PipIndexes;
 use super::super::ranges::{self, RemoteFile};
 use super::super::simple::ListedFile;
+use crate::file::MAX_TEXT;
 
 /// The number of questions at a time. NB: more does not help with one index and is unfriendly to
 /// it.
@@ -102,9 +103,14 @@ impl IndexReader {
             };
             if wanted(&name) {
                 let mut member = String::new();
-                let mut reader = wheel.by_index(index).map_err(text)?;
+                let reader = wheel.by_index(index).map_err(text)?;
+                // NB: a small wheel of a hostile index may unpack to any size.
+                let mut reader = std::io::Read::take(reader, MAX_TEXT);
                 std::io::Read::read_to_string(&mut reader, &mut member)
                     .map_err(|error| IndexError::Wheel(error.to_string()))?;
+                if member.len() as u64 == MAX_TEXT {
+                    return Err(IndexError::Wheel(format!("its {name} is too large")));
+                }
                 found.insert(name, member);
             }
         }
