@@ -203,6 +203,9 @@ pub struct CheckConfigArgs {
 pub struct CleanPyprojectArgs {
     #[command(flatten)]
     pub kernel: KernelArgs,
+    /// The folder that the project was written to [default: the kernel's]
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub target_dir: Option<Utf8PathBuf>,
     /// Remove nothing; list the files
     #[arg(short, long)]
     pub dry_run: bool,
@@ -225,12 +228,21 @@ pub struct CompletionsArgs {
 pub struct CreatePyprojectArgs {
     #[command(flatten)]
     pub kernel: KernelArgs,
+    /// Another folder to write to, which has a copy of the kernel's files [default: the kernel's]
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub target_dir: Option<Utf8PathBuf>,
     /// Replace also files that somebody edited
     #[arg(short, long)]
     pub force: bool,
     /// The end of build ids [default: a hash of the kernel's files, as in a build by Nix]
     #[arg(long, value_name = "ID", visible_alias = "ops-id")]
     pub unique_id: Option<String>,
+    /// The commit of the kernel, whole, for metadata.json of builds [default: no commit]
+    #[arg(long, value_name = "OID")]
+    pub kernel_sha: Option<String>,
+    /// The kernel's files differ from that commit
+    #[arg(long, requires = "kernel_sha")]
+    pub kernel_dirty: bool,
 }
 
 /// The arguments of `doctor`.

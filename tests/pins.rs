@@ -241,7 +241,7 @@ fn a_whole_torch_is_what_its_wheel_requires() {
     let index = Index::new();
     let torch = "\"2.7.1\" = []\n";
     index.edit("nix/pins/families.toml", torch, "\"9.9.0\" = []\n");
-    let pin = &["pin", "torch-9.9.0-nvidia"];
+    let pin = &["pin", "torch-9.9.0-nvidia", "--system", "x86_64-linux"];
     let toolkit = "cuda_toolkit-13.9.1-py2.py3-none-any.whl";
     let metadata = "Requires-Dist: nvidia-cublas==13.9.1.*; sys_platform == 'linux' and extra == 'cublas'\n\
                     Requires-Dist: nvidia-nvvm; sys_platform == 'win32' and extra == 'cublas'\n\

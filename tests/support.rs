@@ -42,6 +42,7 @@ struct Record {
 enum Seen {
     Gpu,
     Run,
+    Emulated,
     Built,
     /// The words of the record have no such value: every variant of the table is evaluated.
     #[serde(skip)]
@@ -49,12 +50,19 @@ enum Seen {
 }
 
 impl Seen {
-    const ALL: [Self; 4] = [Self::Gpu, Self::Run, Self::Built, Self::Evaluated];
+    const ALL: [Self; 5] = [
+        Self::Gpu,
+        Self::Run,
+        Self::Emulated,
+        Self::Built,
+        Self::Evaluated,
+    ];
 
     fn words(self) -> &'static str {
         match self {
             Self::Gpu => "built, and run on a GPU",
             Self::Run => "built, and run",
+            Self::Emulated => "built, and run (emulated)",
             Self::Built => "built",
             Self::Evaluated => "evaluated",
         }
@@ -113,7 +121,7 @@ fn page(records: &[Record]) -> String {
          # Variants that were built and run\n\n\
          The variants of each framework, backend and system, by the most that was seen of them. \"Evaluated\" says that plans and \
          derivations exist, and that nobody has built one. The dates and the pages of evidence stand below.\n\n\
-         | framework | backend | system | {} |\n|---|---|---|---|---|---|---|\n",
+         | framework | backend | system | {} |\n|---|---|---|---|---|---|---|---|\n",
         Seen::ALL.map(Seen::words).join(" | ")
     );
     for ((place, backend, system), cells) in &rows {

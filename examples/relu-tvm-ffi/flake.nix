@@ -8,5 +8,7 @@
     kernel-builder.lib.genFlakeOutputs {
       inherit self;
       path = ./.;
+      # Its tests load the kernel through this package (python-packages.json).
+      pythonCheckInputs = packages: [ packages.apache-tvm-ffi ];
     };
 }

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # Families of NVIDIA's libraries: libcudart, libcublas, libcupti, libnccl, libnvshmem_host,
-# libnvJitLink, ...
-NVIDIA_SONAME = re.compile(r"lib(cu|nv|nccl)\w*\.so(\.\d+)*$")
+# libnvJitLink, ... NB: libnvpl_* are CPU libraries, which wheels of torch for aarch64 hold.
+NVIDIA_SONAME = re.compile(r"lib(cu|nv(?!pl_)|nccl)\w*\.so(\.\d+)*$")
 
 # Functions whose result is a text: torch prints it when a call fails, so it must be a real address.
 RETURNS_TEXT = re.compile(r"Get(Error|Status)(String|Name)$|^ncclGetLastError$")

@@ -26,7 +26,8 @@ wheels=("$torch" ${nvidia:+"$nvidia"})
 # folder is no link.
 link_entries torch/lib ${stubs:+"$stubs"} "$torch/site/torch/lib"
 
-if [ -n "$withoutCuda" ]; then
+# NB: the wheels for aarch64 up to torch 2.10 are made for the CPU.
+if [ -n "$withoutCuda" ] && [ -e "$torch/site/torch/lib/libtorch_cuda.so" ]; then
     # The client and torch's own builds of extensions look here whether torch is made for CUDA.
     cp "$torch/site/torch/version.py" torch
     edit 's/^cuda\b[^=]*=.*/cuda = None/' torch/version.py

@@ -9,6 +9,7 @@ use crate::terminal::{count, note, status};
 pub fn run(arguments: &CleanPyprojectArgs) -> Result<(), CommandError> {
     // NB: build.toml may be wrong by now, or gone.
     let (root, _) = locate(&arguments.kernel.path);
+    let root = arguments.target_dir.clone().unwrap_or(root);
     let cleaned = clean_project(&root, arguments.force, arguments.dry_run)?;
     for path in &cleaned.kept {
         note(format!(

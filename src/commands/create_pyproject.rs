@@ -6,17 +6,21 @@ use super::{CommandError, print};
 use crate::build;
 use crate::cli::CreatePyprojectArgs;
 use crate::matrix::table;
-use crate::project::{BACKENDS, Change, ProjectError, project_files, write_project};
+use crate::project::{BACKENDS, Change, ProjectOptions, project_files, write_project};
 use crate::terminal::{count, note};
 
 pub fn run(arguments: &CreatePyprojectArgs) -> Result<(), CommandError> {
-    let unique = arguments.unique_id.as_deref();
-    let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if let Some(id) = unique.filter(|id| id.is_empty() || !id.chars().all(is_allowed)) {
-        return Err(ProjectError::Id { id: id.to_owned() }.into());
-    }
+    let options = ProjectOptions::new(
+        arguments.unique_id.as_deref(),
+        arguments.kernel_sha.as_deref(),
+        arguments.kernel_dirty,
+    )?;
     let prepared = build::prepare(&arguments.kernel.path)?;
-    let files = project_files(&prepared.kernel, &prepared.plan, table(), unique)?;
+    let files = project_files(&prepared.kernel, &prepared.plan, table(), &options)?;
+    let target = arguments
+        .target_dir
+        .as_ref()
+        .unwrap_or(&prepared.kernel.root);
     let variants = prepared.plan.variants.iter();
     let others = variants.map(|variant| variant.row.backend);
     let others = others.filter(|backend| !BACKENDS.contains(backend));
@@ -28,7 +32,12 @@ pub fn run(arguments: &CreatePyprojectArgs) -> Result<(), CommandError> {
             names.join(", ")
         ));
     }
-    let changes = write_project(&prepared.kernel.root, &files, arguments.force)?;
+    let changes = write_project(target, &files, arguments.force)?;
+    if !target.join(&prepared.plan.python.dir).is_dir() {
+        note(format!(
+            "the project builds the kernel's files beside it: copy them to {target}"
+        ));
+    }
     let words = [
         (Change::Created, "created"),
         (Change::Updated, "updated"),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{BACKENDS, GENERATED, ProjectError};
+use super::{BACKENDS, GENERATED, ProjectError, ProjectOptions};
 use crate::kernel::{Backend, Framework, Kernel};
 use crate::matrix::Variant;
 use crate::plan::{Identity, Metadata, Plan};
@@ -44,9 +44,9 @@ struct BackendFacts<'a> {
 pub fn kernel_json(
     kernel: &Kernel,
     plan: &Plan,
-    unique: Option<&str>,
+    options: &ProjectOptions,
 ) -> Result<String, ProjectError> {
-    let id = |identity: &Identity| match unique {
+    let id = |identity: &Identity| match &options.unique {
         Some(unique) => Ok(format!("{}_{unique}", identity.prefix)),
         None => identity
             .build_id(&kernel.root, &plan.python)
@@ -90,6 +90,10 @@ pub fn kernel_json(
         };
         backends.insert(backend, facts);
     }
+    let mut provenance = json!({ "kernel-builder": { "version": env!("CARGO_PKG_VERSION") } });
+    if let Some(revision) = &options.revision {
+        provenance["kernel"] = json!(revision);
+    }
     let facts = KernelFacts {
         generated: GENERATED,
         name: kernel.name.as_str(),
@@ -97,7 +101,7 @@ pub fn kernel_json(
         framework: kernel.framework.name(),
         source: &plan.python.dir,
         extensions: &plan.python.extensions,
-        provenance: json!({ "kernel-builder": { "version": env!("CARGO_PKG_VERSION") } }),
+        provenance,
         backends,
     };
     // NB: maps whose keys are strings can always be printed as JSON.

@@ -16,6 +16,7 @@ use thiserror::Error;
 
 pub use self::write::{Change, Cleaned, clean_project, write_project};
 
+use crate::artifact::metadata::KernelRevision;
 use crate::emit::EmitError;
 use crate::emit::cmake::render_cmake;
 use crate::file::help_for_io;
@@ -63,6 +64,13 @@ pub enum ProjectError {
         help("use letters, digits and underscores: it becomes part of names in C++ and in Python")
     )]
     Id { id: String },
+
+    #[error("{oid:?} is not the whole name of a commit")]
+    #[diagnostic(
+        code(project::commit),
+        help("give the 40 or 64 hexadecimal digits that `git rev-parse HEAD` prints")
+    )]
+    Commit { oid: String },
 
     #[error("releases.cmake has no way to say {key}")]
     #[diagnostic(
@@ -123,7 +131,7 @@ impl ProjectError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Path { .. } | Self::Flag { .. } | Self::InTheWay { .. } => 1,
-            Self::Id { .. } => 2,
+            Self::Id { .. } | Self::Commit { .. } => 2,
             Self::Emit(_) | Self::Backend | Self::Table { .. } | Self::Io { .. } => 3,
         }
     }
@@ -162,8 +170,49 @@ const SCRIPTS: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// The files of the project of a kernel, in the order of their paths. `unique` takes the place of
-/// the hash of the kernel's files in build ids.
+/// The facts of a project that do not follow from the kernel.
+#[derive(Debug, Default)]
+pub struct ProjectOptions {
+    /// A text in place of the hash of the kernel's files in build ids.
+    unique: Option<String>,
+    /// The commit that metadata.json of builds names.
+    revision: Option<KernelRevision>,
+}
+
+impl ProjectOptions {
+    /// The options with a text for build ids, and with a commit that the kernel's files may differ
+    /// from.
+    ///
+    /// # Errors
+    /// `ProjectError::Id`, `ProjectError::Commit`
+    pub fn new(
+        unique: Option<&str>,
+        commit: Option<&str>,
+        dirty: bool,
+    ) -> Result<Self, ProjectError> {
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if let Some(id) = unique.filter(|id| id.is_empty() || !id.chars().all(is_allowed)) {
+            return Err(ProjectError::Id { id: id.to_owned() });
+        }
+        let is_whole = |oid: &str| {
+            [40, 64].contains(&oid.len()) && oid.bytes().all(|byte| byte.is_ascii_hexdigit())
+        };
+        if let Some(oid) = commit.filter(|oid| !is_whole(oid)) {
+            return Err(ProjectError::Commit {
+                oid: oid.to_owned(),
+            });
+        }
+        Ok(Self {
+            unique: unique.map(str::to_owned),
+            revision: commit.map(|commit| KernelRevision {
+                commit: commit.to_ascii_lowercase(),
+                dirty,
+            }),
+        })
+    }
+}
+
+/// The files of the project of a kernel, in the order of their paths.
 ///
 /// # Errors
 /// `ProjectError`; none of the file system unless the kernel's files cannot be read.
@@ -171,7 +220,7 @@ pub fn project_files(
     kernel: &Kernel,
     plan: &Plan,
     table: &Table,
-    unique: Option<&str>,
+    options: &ProjectOptions,
 ) -> Result<Vec<ProjectFile>, ProjectError> {
     let is_native = plan
         .variants
@@ -183,7 +232,7 @@ pub fn project_files(
     let mut files = vec![
         ProjectFile {
             path: "cmake/kernel.json",
-            text: facts::kernel_json(kernel, plan, unique)?,
+            text: facts::kernel_json(kernel, plan, options)?,
         },
         ProjectFile {
             path: "pyproject.toml",

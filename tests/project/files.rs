@@ -75,6 +75,40 @@ fn a_project_has_the_build_ids_of_nix() {
     }
 }
 
+/// The other builder's TARGET_DIR, which has a copy of the kernel; its commit is for metadata.json.
+#[test]
+fn a_project_of_another_folder_names_the_commit_that_it_is_told() {
+    let (kernel, target) = (example("relu"), Folder::new());
+    let folder = target.path().join("new");
+    let folder = folder.to_str().expect("UTF-8");
+    let commit = "0123456789ABCDEF0123456789abcdef01234567";
+    let output = run_command(
+        "create-pyproject",
+        kernel.path(),
+        &[folder, "--kernel-sha", commit, "--kernel-dirty"],
+    );
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{words}");
+    assert!(words.contains("copy them to"), "{words}");
+    assert!(!kernel.path().join("CMakeLists.txt").exists());
+    let facts = target.read("new/cmake/kernel.json");
+    let facts: serde_json::Value = serde_json::from_str(&facts).expect("JSON");
+    let expected = serde_json::json!({ "commit": commit.to_lowercase(), "dirty": true });
+    assert_eq!(facts["provenance"]["kernel"], expected);
+
+    succeed("clean-pyproject", kernel.path(), &[folder]);
+    assert!(!target.path().join("new/CMakeLists.txt").exists());
+    for commit in [
+        "HEAD",
+        "0123456",
+        "g123456789abcdef0123456789abcdef01234567",
+    ] {
+        let (code, words) = refused(&kernel, &["--kernel-sha", commit]);
+        assert_eq!(code, Some(2), "{words}");
+        assert!(words.contains("project::commit"), "{words}");
+    }
+}
+
 /// Text of build.toml in JSON and TOML, which have no place where it could end early.
 #[test]
 fn hostile_text_stays_text() {
