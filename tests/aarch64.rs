@@ -129,7 +129,7 @@ fn nvcc_for_aarch64_compiles_for_every_gpu() {
         assert!(text.contains(own_shell));
         std::fs::write(&file, text.replace(own_shell, "needsShell = false;")).expect("written");
         let seed = format!(
-            "toString (import {}/nix/pins.nix {{ system = \"aarch64-linux\"; }}).family \"seed\"",
+            "toString ((import {}/nix/pins.nix {{ system = \"aarch64-linux\"; }}).family \"seed\")",
             library.display()
         );
         let seed = printed(Command::new("nix-instantiate").args(["--eval", "--expr", &seed]));
