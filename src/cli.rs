@@ -18,7 +18,7 @@ pub use self::author::{
 };
 pub use self::built::{CheckAbiArgs, CheckBuildsArgs, DiffArgs, HashArgs, SignArgs, VerifyArgs};
 pub use self::hub::{
-    BuildAndUploadArgs, DownloadArgs, LockArgs, RepositoryKind, ResolveArgs, UploadArgs,
+    BuildAndUploadArgs, DownloadArgs, LockArgs, RepositoryKind, ResolveArgs, ServeArgs, UploadArgs,
     UploadFlags,
 };
 use crate::pins::packages::PackageRequest;
@@ -125,6 +125,9 @@ pub enum Command {
     /// Print the JSON Schema of build.toml, for editors
     #[command(after_help = help::SCHEMA)]
     Schema,
+    /// Serve built kernels to clients of the Hub, from a folder of this machine
+    #[command(after_help = help::SERVE)]
+    Serve(ServeArgs),
     /// Sign built variants, or make a key for that
     #[command(after_help = help::SIGN)]
     Sign(SignArgs),

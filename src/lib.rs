@@ -19,6 +19,7 @@ pub mod library;
 pub mod machine;
 pub mod manifest;
 pub mod matrix;
+pub mod mirror;
 pub mod nix;
 pub mod pins;
 pub mod plan;

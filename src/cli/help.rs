@@ -221,6 +221,16 @@ pub const SCHEMA: &str = "\
 Examples:
   kernel-builder schema >build.schema.json       for an editor";
 
+pub const SERVE: &str = "\
+Examples:
+  kernel-builder serve kernels                   kernels/acme/relu/build/...
+  kernel-builder serve relu --repo-id acme/relu  the one kernel in relu
+  kernel-builder serve kernels --listen 0.0.0.0:8000 -v
+
+Clients load from there with HF_ENDPOINT=http://127.0.0.1:8000. A variant is on the branch of its version, builds in \
+NAME/v1/build on branch v1; main is the newest. The folder is only read, changes count within a second, and links \
+that lead out of it are not followed. -v prints requests; Ctrl-C ends.";
+
 pub const SKILLS: &str = "\
 Examples:
   kernel-builder skills add                      list them

@@ -1,5 +1,7 @@
-//! The arguments of the commands of the Hub: `build-and-upload`, `download`, `lock`, `resolve` and
-//! `upload`.
+//! The arguments of the commands of the Hub: `build-and-upload`, `download`, `lock`, `resolve`,
+//! `serve` and `upload`.
+
+use std::net::{IpAddr, SocketAddr};
 
 use camino::Utf8PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
@@ -55,6 +57,33 @@ pub struct ResolveArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// The arguments of `serve`.
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// Folder with kernels as OWNER/NAME/build/VARIANT in it, or the folder of one kernel
+    #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub folder: Utf8PathBuf,
+    /// The address and port; port 0 is any free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8000", value_parser = read_address)]
+    pub listen: SocketAddr,
+    /// DIR is the folder of one kernel, with this name [default: `general.hub.repo-id` of
+    /// build.toml]
+    #[arg(long, value_name = "ORGANISATION/NAME")]
+    pub repo_id: Option<String>,
+    /// Print events, one JSON object a line: the address first, then every request
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Reads an address, with or without a port.
+fn read_address(text: &str) -> Result<SocketAddr, std::net::AddrParseError> {
+    const PORT: u16 = 8000;
+    match text.parse::<IpAddr>() {
+        Ok(address) => Ok(SocketAddr::new(address, PORT)),
+        Err(_) => text.parse(),
+    }
 }
 
 /// The arguments of `upload`.

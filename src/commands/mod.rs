@@ -28,6 +28,7 @@ mod pin_python;
 mod plan;
 mod report;
 mod schema;
+mod serve;
 mod shell;
 mod sign;
 mod skills;
@@ -60,6 +61,7 @@ use crate::hub::HubError;
 use crate::init::InitError;
 use crate::kernel::LoadError;
 use crate::manifest::update::UpdateError;
+use crate::mirror::MirrorError;
 use crate::nix::NixError;
 use crate::pins::MissingFiles;
 use crate::pins::packages::PackagesError;
@@ -79,6 +81,10 @@ pub enum CommandError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Hub(#[from] HubError),
+
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Mirror(#[from] MirrorError),
 
     #[error(transparent)]
     #[diagnostic(transparent)]
@@ -312,6 +318,7 @@ impl CommandError {
             _ if self.is_closed_pipe() => 0,
             Self::Engine(error) => error.exit_code(),
             Self::Hub(error) => error.exit_code(),
+            Self::Mirror(error) => error.exit_code(),
             Self::Refresh(error) => error.exit_code(),
             Self::Init(error) => error.exit_code(),
             Self::Benchmark(_) => 3,
@@ -446,6 +453,7 @@ pub fn run(cli: Cli) -> Result<(), CommandError> {
         Command::Report(arguments) => report::run(&arguments),
         Command::Resolve(arguments) => lock::run_resolve(&arguments),
         Command::Schema => schema::run(),
+        Command::Serve(arguments) => serve::run(&arguments),
         Command::Sign(arguments) => sign::run(&arguments),
         Command::Skills(arguments) => skills::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
