@@ -20,6 +20,7 @@ cd scripts/requirements
 uv() { (cd ../.. && pinned "$@"); }
 uv ruff==0.15.10 >lint.txt
 uv cmake==4.4.4 ninja==1.13.2 >bench.txt
+uv uv==0.13.9 twine==7.0.0 check-wheel-contents==0.6.3 auditwheel==6.8.2 apache-tvm-ffi==0.1.9 >wheel.txt
 # The client, and the packages that torch requires on every machine.
 uv kernels==0.17.2 numpy pytest filelock fsspec jinja2 networkx setuptools sympy typing-extensions >client.txt
 for torch in 2.6.0 2.7.1 2.11.0 2.15.0; do

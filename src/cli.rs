@@ -16,7 +16,9 @@ use clap_complete::Shell;
 pub use self::author::{
     BenchmarkArgs, InitArgs, NewFramework, SkillsAddArgs, SkillsArgs, SkillsCommand, TestArgs,
 };
-pub use self::built::{CheckAbiArgs, CheckBuildsArgs, DiffArgs, HashArgs, SignArgs, VerifyArgs};
+pub use self::built::{
+    CheckAbiArgs, CheckBuildsArgs, DiffArgs, HashArgs, SignArgs, ToWheelArgs, VerifyArgs,
+};
 pub use self::hub::{
     BuildAndUploadArgs, DownloadArgs, LockArgs, RepositoryKind, ResolveArgs, ServeArgs, UploadArgs,
     UploadFlags,
@@ -140,6 +142,9 @@ pub enum Command {
     /// Open a shell with a built variant, to test it
     #[command(after_help = help::TESTSHELL)]
     Testshell(ShellArgs),
+    /// Pack built variants as Python wheels, for pip and uv
+    #[command(after_help = help::TO_WHEEL)]
+    ToWheel(ToWheelArgs),
     /// Rewrite an older build.toml and flake.nix in their current form, with --sources also C++ and
     /// Python
     #[command(after_help = help::UPDATE_BUILD)]

@@ -1,14 +1,15 @@
 //! Writing files whole or not at all: beside their place, then renamed. Knows nothing of their
 //! content.
 
-use std::fs::Permissions;
-use std::io::{ErrorKind, Write};
+use std::fs::{File, Permissions};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
+use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
 /// The start of the name of every unfinished file and folder.
@@ -77,13 +78,47 @@ pub fn write_beside(
     content: &[u8],
     permissions: Permissions,
 ) -> std::io::Result<NamedTempFile> {
-    let parent = path.parent().filter(|folder| !folder.as_str().is_empty());
-    let mut file = tempfile::Builder::new()
-        .prefix(UNFINISHED)
-        .tempfile_in(parent.unwrap_or(Utf8Path::new(".")))?;
+    let mut file = create_beside(path)?;
     file.write_all(content)?;
     file.as_file().set_permissions(permissions)?;
     Ok(file)
+}
+
+/// Creates an empty file beside its place, for its owner alone. It is removed unless
+/// `rename_into_place` gets it.
+///
+/// # Errors
+/// The errors of the file system.
+pub fn create_beside(path: &Utf8Path) -> std::io::Result<NamedTempFile> {
+    let parent = path.parent().filter(|folder| !folder.as_str().is_empty());
+    tempfile::Builder::new()
+        .prefix(UNFINISHED)
+        .tempfile_in(parent.unwrap_or(Utf8Path::new(".")))
+}
+
+/// The sha256 of a file, in hexadecimal digits.
+///
+/// # Errors
+/// The errors of the file system.
+pub fn sha256_of(path: &Utf8Path) -> std::io::Result<String> {
+    let mut hash = Sha256::new();
+    read_pieces(path, |piece| hash.update(piece))?;
+    Ok(crate::hex(&hash.finalize()))
+}
+
+/// Reads a file in pieces, so that a large one needs little memory.
+///
+/// # Errors
+/// The errors of the file system.
+pub fn read_pieces(path: &Utf8Path, mut each: impl FnMut(&[u8])) -> std::io::Result<()> {
+    let mut file = File::open(path)?;
+    let mut buffer = vec![0; 1 << 18];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(()),
+            length => each(&buffer[..length]),
+        }
+    }
 }
 
 /// Renames a file that lies beside its place.

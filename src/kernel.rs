@@ -29,6 +29,7 @@ pub use self::binding::{Framework, Torch, TorchNoarch, TvmFfi};
 pub use self::capability::Capability;
 pub use self::dependencies::HeaderArchive;
 pub use self::git_url::GitUrl;
+pub use self::license::spdx_expression;
 pub use self::load::{LoadError, LoadedKernel, read_file};
 pub use self::name::KernelName;
 pub use self::source::Language;

@@ -32,6 +32,7 @@ pub mod skills;
 pub mod steps;
 pub mod terminal;
 pub mod version;
+pub mod wheel;
 pub mod words;
 
 /// Lower-case hexadecimal digits of bytes.

@@ -1,6 +1,8 @@
 //! Native files judged by the rules of nix/abi: starts its program and reads its findings. The
 //! rules are that program's alone, since a derivation runs it, too.
 
+mod variants;
+
 use std::process::Command;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -8,6 +10,7 @@ use miette::Diagnostic;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub use self::variants::check_variants;
 use crate::library;
 use crate::pins::cache;
 use crate::process::end_with_this_program;
@@ -25,6 +28,13 @@ pub enum AbiError {
         help("name a library, or a folder of built variants")
     )]
     NoPath { path: Utf8PathBuf },
+
+    #[error("failed to read the build in {folder}")]
+    #[diagnostic(code(abi::read), help("{}", crate::file::help_for_io(source)))]
+    Read {
+        folder: Utf8PathBuf,
+        source: std::io::Error,
+    },
 
     #[error("{name} is no variant")]
     #[diagnostic(
@@ -64,7 +74,7 @@ impl AbiError {
             | Self::NoVariant { .. }
             | Self::NoPolicy { .. }
             | Self::NoVersion(_) => 2,
-            Self::NoPython | Self::Start { .. } | Self::Defect { .. } => 3,
+            Self::NoPython | Self::Start { .. } | Self::Read { .. } | Self::Defect { .. } => 3,
         }
     }
 }

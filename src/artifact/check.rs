@@ -23,15 +23,22 @@ pub struct CheckedVariant {
     pub folder: Utf8PathBuf,
     /// The name of the folder.
     pub name: String,
-    /// The number of files that have a digest.
-    pub files: usize,
+    /// The files that digests are to cover: paths from the folder, in order.
+    pub files: Vec<String>,
+    /// `None` for a metadata.json that the client cannot read.
+    pub metadata: Option<ArtifactMetadata>,
     pub findings: BTreeSet<ArtifactFinding>,
 }
 
 impl CheckedVariant {
     /// Whether a finding is more than a warning.
     pub fn is_wrong(&self) -> bool {
-        self.findings.iter().any(|own| !own.rule.is_warning())
+        self.first_mistake().is_some()
+    }
+
+    /// The first finding that is more than a warning.
+    pub fn first_mistake(&self) -> Option<&ArtifactFinding> {
+        self.findings.iter().find(|own| !own.rule.is_warning())
     }
 }
 
@@ -100,7 +107,8 @@ pub fn check_variant(folder: &Utf8Path, allows_links: bool) -> io::Result<Checke
     let mut checked = CheckedVariant {
         name: absolute.file_name().unwrap_or_default().to_owned(),
         folder: folder.to_owned(),
-        files: contents.files.len(),
+        files: contents.files.clone(),
+        metadata: None,
         findings: findings_of_contents(&contents),
     };
     let metadata = match ArtifactMetadata::read(folder) {
@@ -125,6 +133,7 @@ pub fn check_variant(folder: &Utf8Path, allows_links: bool) -> io::Result<Checke
     checked
         .findings
         .extend(check_files(folder, &checked.name, &contents, &metadata)?);
+    checked.metadata = Some(metadata);
     Ok(checked)
 }
 

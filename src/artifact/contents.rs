@@ -2,8 +2,7 @@
 //! files must hold.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,6 +12,7 @@ use sha2::{Digest, Sha256, Sha512};
 use walkdir::WalkDir;
 
 use super::metadata::{METADATA, SIGNATURE};
+use crate::file::read_pieces;
 
 /// A hash that the client knows.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
@@ -50,15 +50,9 @@ fn hash_file<H: Digest>(path: &Utf8Path) -> io::Result<Vec<u8>> {
         let why = "it is not a file";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
-    let mut file = File::open(path)?;
     let mut hash = H::new();
-    let mut piece = vec![0; 1 << 18];
-    loop {
-        match file.read(&mut piece)? {
-            0 => return Ok(hash.finalize().to_vec()),
-            length => hash.update(&piece[..length]),
-        }
-    }
+    read_pieces(path, |piece| hash.update(piece))?;
+    Ok(hash.finalize().to_vec())
 }
 
 /// The files of a folder, and other entries among them. Paths are those from the folder, in order.

@@ -28,6 +28,11 @@ pub struct ArtifactMetadata {
     pub version: u64,
     pub license: String,
     pub python_depends: Vec<String>,
+    /// Other kernels of the Hub that the kernel loads; only the client can give them to it.
+    #[serde(default)]
+    pub kernel_depends: Vec<serde_json::Value>,
+    pub upstream: Option<String>,
+    pub source: Option<String>,
     pub backend: ArtifactBackend,
     pub digest: Option<FileDigests>,
     pub provenance: Option<ArtifactProvenance>,
@@ -168,12 +173,6 @@ impl FileDigests {
             }
         }
         Ok(unknown)
-    }
-
-    /// The files of the build that are not there any more, in order.
-    pub fn missing_files(&self, variant: &Utf8Path) -> Vec<&str> {
-        let paths = self.files.keys().map(String::as_str);
-        paths.filter(|path| !variant.join(path).exists()).collect()
     }
 
     /// The files that are there and no longer have their digest, in order.

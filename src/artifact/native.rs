@@ -22,12 +22,15 @@ const MACH_O: &[u8] = &[0xcf, 0xfa, 0xed, 0xfe];
 const REBUILD: &str = "build the variant again: these files do not belong together";
 
 /// A variant with native code, by its name.
+#[derive(Debug)]
 pub struct NativeVariant<'a> {
     /// Whether Python imports the library as a module, as it does for torch.
     pub is_module: bool,
     /// The processor, e.g. `x86_64`.
     pub processor: &'a str,
     pub is_linux: bool,
+    /// `linux`, `darwin` or `windows`.
+    pub os: &'a str,
 }
 
 impl<'a> NativeVariant<'a> {
@@ -43,6 +46,7 @@ impl<'a> NativeVariant<'a> {
             is_module: !rest.starts_with("tvm-ffi"),
             processor,
             is_linux: os == "linux",
+            os,
         })
     }
 }

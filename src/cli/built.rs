@@ -1,10 +1,10 @@
 //! The arguments of the commands of built variants: `check-abi`, `check-builds`, `diff`, `hash`,
-//! `sign` and `verify`.
+//! `sign`, `to-wheel` and `verify`.
 
 use camino::Utf8PathBuf;
 use clap::{Args, ValueHint};
 
-use super::complete;
+use super::{VariantArgs, complete};
 
 /// The arguments of `check-abi`.
 #[derive(Debug, Args)]
@@ -74,6 +74,29 @@ pub struct SignArgs {
     /// Instead, write a new secret key to FILE, and its public key to FILE.pub
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dir", "secret_key"])]
     pub generate_key: Option<Utf8PathBuf>,
+}
+
+/// The arguments of `to-wheel`.
+#[derive(Debug, Args)]
+pub struct ToWheelArgs {
+    /// Folder of the kernel, of several variants, of one variant, or of a kernel in the cache of a
+    /// Hub client
+    #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub dir: Utf8PathBuf,
+    #[command(flatten)]
+    pub variants: VariantArgs,
+    /// Write one wheel for each variant, with a local version such as 1+torch211.cxx11.cu130
+    #[arg(long)]
+    pub split: bool,
+    /// Write the wheels into this folder
+    #[arg(long, value_name = "DIR", default_value = "dist", value_hint = ValueHint::DirPath)]
+    pub out: Utf8PathBuf,
+    /// Instead, add the wheels to an index in this folder, for any web server to serve
+    #[arg(long, value_name = "DIR", conflicts_with = "out", value_hint = ValueHint::DirPath)]
+    pub index: Option<Utf8PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The arguments of `verify`.

@@ -262,6 +262,15 @@ README.md of main. Only new and changed files are sent, and one commit at the en
 that was stopped leaves the old build, and sends the rest when it is run again. HF_TOKEN or `hf auth login` gives \
 the token, HF_ENDPOINT names another Hub.";
 
+pub const TO_WHEEL: &str = "\
+Examples:
+  kernel-builder to-wheel                        the build/ of this folder, into dist/
+  kernel-builder to-wheel relu --index /srv/wheels
+  kernel-builder to-wheel relu --split --variant '*-cu130-*'
+
+DIR may be a snapshot in the cache of a Hub client. A wheel holds the variants of one platform; `import` takes the one that fits torch. The builds are checked as \
+`verify` does. SOURCE_DATE_EPOCH sets the time of files, which is 1980 otherwise.";
+
 pub const UPDATE_BUILD: &str = "\
 Examples:
   kernel-builder update-build relu --diff        see what would change

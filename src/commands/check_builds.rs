@@ -3,15 +3,14 @@
 
 use std::fmt::Write;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use minisign::PublicKey;
 use serde_json::json;
 
 use super::{CommandError, count, print, print_json};
-use crate::abi::{self, AbiPromises};
-use crate::artifact::check::{CheckedVariant, check_variant, find_variants};
-use crate::artifact::finding::{ArtifactFinding, ArtifactRule};
-use crate::artifact::native::NativeVariant;
+use crate::abi::check_variants;
+use crate::artifact::check::{CheckedVariant, find_variants};
+use crate::artifact::finding::ArtifactFinding;
 use crate::artifact::signature::{check_signature, read_public_key};
 use crate::cli::{CheckBuildsArgs, VerifyArgs};
 
@@ -44,35 +43,14 @@ pub(super) fn check(
     if folders.is_empty() {
         return Err(CommandError::NoBuilds(path.to_owned()));
     }
-    let native = folders.iter().filter(|folder| {
-        let name = folder.file_name().unwrap_or_default();
-        NativeVariant::read(name).is_some()
-    });
-    let native: Vec<Utf8PathBuf> = native.cloned().collect();
-    let abi = match native.is_empty() {
-        true => Vec::new(),
-        false => abi::check(&native, &AbiPromises::default())?.findings,
-    };
-    let check = |folder: &Utf8PathBuf| {
-        let mut checked = check_variant(folder, allows_links).map_err(failed)?;
-        checked.findings.extend(abi.iter().filter_map(|finding| {
-            let file = finding.file.strip_prefix(folder).ok()?;
-            let name = finding.name.as_ref();
-            let symbol = name.map_or_else(String::new, |name| format!("{name}: "));
-            let message = format!("{}: {symbol}{}", finding.rule, finding.message);
-            let rule = ArtifactRule::Abi;
-            Some(ArtifactFinding::new(
-                rule,
-                file.as_str(),
-                message,
-                &finding.cure,
-            ))
-        }));
-        let signature = key.and_then(|key| check_signature(folder, &checked.name, key));
-        checked.findings.extend(signature);
-        Ok(checked)
-    };
-    folders.iter().map(check).collect()
+    let mut checked = check_variants(&folders, allows_links)?;
+    if let Some(key) = key {
+        for variant in &mut checked {
+            let signature = check_signature(&variant.folder, &variant.name, key);
+            variant.findings.extend(signature);
+        }
+    }
+    Ok(checked)
 }
 
 /// Prints the findings of variants. An error if one of them is wrong.
@@ -83,7 +61,7 @@ pub(super) fn report(checked: &[CheckedVariant], is_json: bool) -> Result<(), Co
                 json!({
                     "variant": variant.name,
                     "path": variant.folder,
-                    "files": variant.files,
+                    "files": variant.files.len(),
                     "good": !variant.is_wrong(),
                     "findings": variant.findings,
                 })
@@ -137,7 +115,7 @@ fn words(variant: &CheckedVariant) -> String {
         true => "wrong",
         false => "good",
     };
-    let files = count(variant.files, "file");
+    let files = count(variant.files.len(), "file");
     let _ = writeln!(text, "{}: {state}, {files}", variant.folder);
     text
 }

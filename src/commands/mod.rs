@@ -33,6 +33,7 @@ mod shell;
 mod sign;
 mod skills;
 mod test;
+mod to_wheel;
 mod update_build;
 mod upload;
 mod usage;
@@ -70,6 +71,7 @@ use crate::project::ProjectError;
 use crate::terminal::{
     count, error_text, print_diagnostic, print_problems, set_verbosity, write_result,
 };
+use crate::wheel::WheelError;
 
 /// The reason why a command failed.
 #[derive(Debug, Diagnostic, Error)]
@@ -139,6 +141,10 @@ pub enum CommandError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Rehash(#[from] RehashError),
+
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Wheel(#[from] WheelError),
 
     #[error(transparent)]
     #[diagnostic(transparent)]
@@ -324,6 +330,7 @@ impl CommandError {
             Self::Benchmark(_) => 3,
             Self::Project(error) => error.exit_code(),
             Self::AbiCheck(error) => error.exit_code(),
+            Self::Wheel(error) => error.exit_code(),
             Self::Shell { code } => *code,
             Self::Update(UpdateError::Problems(_))
             | Self::Old(_)
@@ -458,6 +465,7 @@ pub fn run(cli: Cli) -> Result<(), CommandError> {
         Command::Skills(arguments) => skills::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
         Command::Testshell(arguments) => shell::run(&arguments, ShellKind::Test),
+        Command::ToWheel(arguments) => to_wheel::run(&arguments),
         Command::UpdateBuild(arguments) => update_build::run(&arguments),
         Command::Upload(arguments) => upload::run(&arguments),
         Command::Verify(arguments) => check_builds::run_verify(&arguments),

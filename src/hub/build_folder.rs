@@ -1,14 +1,15 @@
-//! The folder of built variants that is to be published, and the checks before it is: everything
-//! that a user of the kernel could trip over later.
+//! The folder of built variants that is to be published, after the checks of `check-builds`. Not
+//! the Hub.
 
 use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use serde::Deserialize;
-use walkdir::WalkDir;
 
 use super::error::HubError;
-use crate::artifact::metadata::{FileDigests, METADATA};
+use crate::abi::check_variants;
+use crate::artifact::check::{CheckedVariant, find_variants};
+use crate::artifact::metadata::{ArtifactMetadata, METADATA, SIGNATURE};
+use crate::artifact::signature::signature_file;
 
 /// Some built variants of one kernel in one folder.
 #[derive(Debug)]
@@ -18,39 +19,48 @@ pub struct BuildFolder {
     pub variants: Vec<BuiltVariant>,
 }
 
-/// A variant with the facts that publishing needs.
+/// A good variant with the facts that publishing needs.
 #[derive(Debug)]
 pub struct BuiltVariant {
     pub name: String,
-    pub metadata: BuiltMetadata,
-    /// Its files: paths from its folder, in order.
-    pub files: Vec<Utf8PathBuf>,
-}
-
-/// The part of metadata.json that publishing needs.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct BuiltMetadata {
-    pub name: String,
-    pub version: u64,
-    #[serde(default)]
-    pub license: String,
-    #[serde(default)]
-    provenance: Option<BuiltProvenance>,
-}
-
-#[derive(Debug, Deserialize)]
-struct BuiltProvenance {
-    kernel: Option<BuiltFrom>,
-}
-
-#[derive(Debug, Deserialize)]
-struct BuiltFrom {
-    #[serde(default)]
-    dirty: bool,
+    pub metadata: ArtifactMetadata,
+    pub folder: Utf8PathBuf,
+    /// Its files: paths from its folder.
+    pub files: Vec<String>,
+    /// The signature of `sign` beside its folder; `None` if it is not signed.
+    pub signature: Option<Utf8PathBuf>,
 }
 
 impl BuiltVariant {
+    /// Takes a checked variant, unless it breaks a rule.
+    fn new(checked: CheckedVariant) -> Result<Self, HubError> {
+        if let Some(mistake) = checked.first_mistake() {
+            let help = &mistake.help;
+            return Err(HubError::Build {
+                path: checked.folder.join(mistake.place()),
+                why: mistake.message.clone(),
+                help: format!("{help}; `kernel-builder check-builds` lists every finding"),
+            });
+        }
+        let Some(metadata) = checked.metadata else {
+            let places = checked.folder.to_string();
+            return Err(HubError::NoBuild { places });
+        };
+        let mut files = checked.files;
+        let own = [METADATA, SIGNATURE].into_iter();
+        let own = own.filter(|name| checked.folder.join(name).is_file());
+        files.extend(own.map(str::to_owned));
+        let failed = HubError::io(format!("find {}", checked.folder));
+        let signature = signature_file(&checked.folder).map_err(failed)?;
+        Ok(Self {
+            name: checked.name,
+            metadata,
+            folder: checked.folder,
+            files,
+            signature: signature.is_file().then_some(signature),
+        })
+    }
+
     /// Whether it was built from files that git does not have.
     pub fn is_dirty(&self) -> bool {
         let provenance = self.metadata.provenance.as_ref();
@@ -60,30 +70,23 @@ impl BuiltVariant {
 }
 
 impl BuildFolder {
-    /// The first of `result`, `build` and the kernel's folder itself that has variants.
+    /// The variants of the first of `result`, `build` and the kernel's folder itself that has some.
     ///
     /// # Errors
     /// `HubError::NoBuild`, and `HubError::Build` for a variant that must not be published.
     pub fn find(kernel: &Utf8Path) -> Result<Self, HubError> {
-        let places = [
-            kernel.join("result"),
-            kernel.join("build"),
-            kernel.to_owned(),
-        ];
-        for place in &places {
-            let names = variant_names(place)?;
-            if !names.is_empty() {
-                let variants = names.iter().map(|name| read_variant(place, name));
-                let variants = variants.collect::<Result<_, _>>()?;
-                return Ok(Self {
-                    path: place.clone(),
-                    variants,
-                });
-            }
-        }
-        let places: Vec<String> = places.iter().map(ToString::to_string).collect();
-        Err(HubError::NoBuild {
-            places: places.join(", "),
+        let folders = find_variants(kernel).map_err(HubError::io(format!("read {kernel}")))?;
+        let checked = check_variants(&folders, false)?;
+        let variants = checked.into_iter().map(BuiltVariant::new);
+        let variants = variants.collect::<Result<Vec<_>, _>>()?;
+        let Some(path) = folders.first().and_then(|folder| folder.parent()) else {
+            return Err(HubError::NoBuild {
+                places: kernel.to_string(),
+            });
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            variants,
         })
     }
 
@@ -102,94 +105,8 @@ impl BuildFolder {
             _ => Err(HubError::Build {
                 path: self.path.clone(),
                 why: format!("its variants have several versions: {versions:?}"),
-                help: "build all of them again, or move the old ones away",
+                help: "build all of them again, or move the old ones away".to_owned(),
             }),
         }
     }
-}
-
-/// The names of the folders that hold a metadata.json.
-fn variant_names(place: &Utf8Path) -> Result<Vec<String>, HubError> {
-    let Ok(entries) = place.read_dir_utf8() else {
-        return Ok(Vec::new());
-    };
-    let mut names = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(HubError::io(format!("read {place}")))?;
-        if entry.path().join(METADATA).is_file() {
-            names.push(entry.file_name().to_owned());
-        }
-    }
-    names.sort();
-    Ok(names)
-}
-
-/// Reads a variant, and checks that its files are those that it was built with.
-fn read_variant(place: &Utf8Path, name: &str) -> Result<BuiltVariant, HubError> {
-    const REBUILD: &str = "build it again: `kernel-builder build`";
-    let path = place.join(name);
-    let refused = |why: String, help| HubError::Build {
-        path: path.clone(),
-        why,
-        help,
-    };
-    let file = path.join(METADATA);
-    let text = std::fs::read(&file).map_err(HubError::io(format!("read {file}")))?;
-    let metadata: BuiltMetadata = serde_json::from_slice(&text)
-        .map_err(|error| refused(format!("its {METADATA} cannot be read: {error}"), REBUILD))?;
-    let mut files = Vec::new();
-    // NB: a result of Nix is a link itself.
-    for entry in WalkDir::new(&path)
-        .follow_root_links(true)
-        .sort_by_file_name()
-    {
-        let entry = entry.map_err(|error| HubError::io(format!("read {path}"))(error.into()))?;
-        let name = entry.file_name().to_string_lossy();
-        let relative = entry.path().strip_prefix(&path).unwrap_or(entry.path());
-        let is_bytecode = name.ends_with(".pyc")
-            || relative
-                .components()
-                .any(|part| part.as_os_str() == "__pycache__");
-        if entry.file_type().is_dir() || is_bytecode {
-            continue;
-        }
-        let shown = relative.display();
-        if !entry.file_type().is_file() {
-            let why = format!("{shown} is no file but a link, a pipe or a device");
-            return Err(refused(why, REBUILD));
-        }
-        let relative = Utf8PathBuf::try_from(relative.to_owned());
-        files.push(
-            relative.map_err(|_| refused(format!("the name {shown} is not UTF-8"), "rename it"))?,
-        );
-    }
-    let digests = FileDigests::read(&path).ok_or_else(|| {
-        let why = format!("its {METADATA} has no digests of its files");
-        refused(why, REBUILD)
-    })?;
-    let unknown = digests
-        .unknown_files(&path)
-        .map_err(HubError::io(format!("read {path}")))?;
-    let edited = digests.edited_files(&path);
-    let missing = digests.missing_files(&path);
-    for (files, what) in [
-        (unknown, "which no build made"),
-        (
-            edited.iter().map(|file| (*file).to_owned()).collect(),
-            "which was changed after the build",
-        ),
-        (
-            missing.iter().map(|file| (*file).to_owned()).collect(),
-            "which was removed after the build",
-        ),
-    ] {
-        if let Some(file) = files.first() {
-            return Err(refused(format!("{file} is a file {what}"), REBUILD));
-        }
-    }
-    Ok(BuiltVariant {
-        name: name.to_owned(),
-        metadata,
-        files,
-    })
 }

@@ -11,7 +11,7 @@ use super::api::HubRepository;
 use super::client::HubClient;
 use super::error::HubError;
 use super::lock::{LockedFile, LockedKernel, variant_of};
-use super::upload_plan::read_pieces;
+use crate::file::read_pieces;
 use crate::hex;
 use crate::terminal::status;
 

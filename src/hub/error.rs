@@ -4,6 +4,8 @@ use camino::Utf8PathBuf;
 use miette::Diagnostic;
 use thiserror::Error;
 
+use crate::abi::AbiError;
+
 #[derive(Debug, Diagnostic, Error)]
 pub enum HubError {
     #[error("failed to {action}: the Hub does not take the token: {why}")]
@@ -67,7 +69,7 @@ pub enum HubError {
     #[diagnostic(code(hub::offline), help("unset HF_HUB_OFFLINE to use the network"))]
     Offline { action: String },
 
-    #[error("found no built variant in {places}")]
+    #[error("found no built variant in {places}, in its `result`, or in its `build`")]
     #[diagnostic(
         code(hub::no_build),
         help("build the kernel first: `kernel-builder build`")
@@ -79,8 +81,12 @@ pub enum HubError {
     Build {
         path: Utf8PathBuf,
         why: String,
-        help: &'static str,
+        help: String,
     },
+
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Check(#[from] AbiError),
 
     #[error("{what}, and --strict refuses it")]
     #[diagnostic(code(hub::strict), help("{help}"))]
@@ -149,6 +155,7 @@ impl HubError {
     /// 1 if the user's files are wrong, 2 for wrong usage, 3 for the environment.
     pub fn exit_code(&self) -> u8 {
         match self {
+            Self::Check(error) => error.exit_code(),
             Self::NoBuild { .. }
             | Self::Build { .. }
             | Self::NoVariant { .. }

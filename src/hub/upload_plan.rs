@@ -2,17 +2,16 @@
 //! use for.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Serialize;
-use sha1::Sha1;
-use sha2::{Digest, Sha256};
+use sha1::{Digest, Sha1};
 
 use super::api::{HubEntry, HubRefs, HubRepository};
 use super::build_folder::BuildFolder;
 use super::client::HubClient;
 use super::error::HubError;
+use crate::file::{read_pieces, sha256_of};
 use crate::hex;
 
 /// The branch that shows the model card, and from which others start.
@@ -164,8 +163,11 @@ fn local_files(
     let mut files = BTreeMap::new();
     for variant in &build.variants {
         for file in &variant.files {
-            let local = build.path.join(&variant.name).join(file);
+            let local = variant.folder.join(file);
             files.insert(format!("build/{}/{file}", variant.name), local);
+        }
+        if let Some(signature) = &variant.signature {
+            files.insert(signature_path(&variant.name), signature.clone());
         }
     }
     let folder = kernel.join("benchmarks");
@@ -184,6 +186,11 @@ fn local_files(
     Ok(files)
 }
 
+/// The path of a variant's signature in the repository: beside its folder, as on this machine.
+fn signature_path(variant: &str) -> String {
+    format!("build/{variant}.minisig")
+}
+
 fn is_benchmark(path: &str) -> bool {
     let name = path.strip_prefix("benchmarks/benchmark");
     name.is_some_and(|rest| rest.ends_with(".py") && !rest.contains('/'))
@@ -195,7 +202,9 @@ fn is_stale(path: &str, build: &BuildFolder) -> bool {
         .strip_prefix("build/")
         .and_then(|rest| rest.split_once('/'));
     let is_uploaded = |name: &str| build.variants.iter().any(|variant| variant.name == name);
-    is_benchmark(path) || variant.is_some_and(|(name, _)| is_uploaded(name))
+    let mut variants = build.variants.iter();
+    let is_signature = variants.any(|variant| signature_path(&variant.name) == path);
+    is_benchmark(path) || is_signature || variant.is_some_and(|(name, _)| is_uploaded(name))
 }
 
 /// A file as an upload; `None` if the Hub has the same content.
@@ -223,29 +232,12 @@ fn upload_of(
     }))
 }
 
-fn sha256_of(path: &Utf8Path) -> std::io::Result<String> {
-    let mut hash = Sha256::new();
-    read_pieces(path, |piece| hash.update(piece))?;
-    Ok(hex(&hash.finalize()))
-}
-
 /// The id that git gives to the content of a file.
 pub(super) fn blob_id(path: &Utf8Path, size: u64) -> std::io::Result<String> {
     let mut hash = Sha1::new();
     hash.update(format!("blob {size}\0"));
     read_pieces(path, |piece| hash.update(piece))?;
     Ok(hex(&hash.finalize()))
-}
-
-pub(super) fn read_pieces(path: &Utf8Path, mut each: impl FnMut(&[u8])) -> std::io::Result<()> {
-    let mut file = std::fs::File::open(path)?;
-    let mut buffer = vec![0; 1 << 18];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(()),
-            length => each(&buffer[..length]),
-        }
-    }
 }
 
 impl UploadPlan {

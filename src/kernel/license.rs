@@ -85,6 +85,17 @@ fn is_known(text: &str) -> bool {
     Expression::parse_mode(&spdx_case(text), MODE).is_ok()
 }
 
+/// A licence as an SPDX expression in its canonical form; `None` for an id that the Hub alone knows.
+pub fn spdx_expression(text: &str) -> Option<String> {
+    if !is_known(text) {
+        return None;
+    }
+    let text = spdx_case(text);
+    let canonical = Expression::canonicalize(&text).ok()?.unwrap_or(text);
+    Expression::parse(&canonical).ok()?;
+    Some(canonical)
+}
+
 const MODE: ParseMode = ParseMode {
     allow_slash_as_or_operator: true,
     allow_imprecise_license_names: false,
@@ -135,6 +146,16 @@ mod tests {
             "unknown",
         ] {
             assert!(is_known(text), "{text}");
+        }
+        for (text, expected) in [
+            ("apache-2.0", Some("Apache-2.0")),
+            ("MIT/Apache-2.0", Some("MIT OR Apache-2.0")),
+            ("mit or apache-2.0", Some("MIT OR Apache-2.0")),
+            ("gpl-3.0", Some("GPL-3.0-only")),
+            ("openrail++", None),
+            ("see LICENSE", None),
+        ] {
+            assert_eq!(spdx_expression(text).as_deref(), expected, "{text}");
         }
         for text in [
             "Apache 2.0",

@@ -2,11 +2,9 @@
 //! `<cache>/archives/<sha256>/<file name>`. A file gets its name there after its hash was checked.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use sha2::{Digest, Sha256};
 
 use super::{Archive, PinError};
-use crate::file::open_to_others;
-use crate::hex;
+use crate::file::{open_to_others, sha256_of};
 
 /// The user's cache folder of this program: `$KERNEL_BUILDER_CACHE`, else the XDG one. `check`
 /// refuses a folder that cannot be used.
@@ -88,21 +86,5 @@ pub fn adopt(archive: &Archive, downloaded: &Utf8Path) -> Result<Utf8PathBuf, Pi
 
 /// The sha256 of a file's content in hexadecimal digits.
 pub fn sha256_of_file(path: &Utf8Path) -> Result<String, PinError> {
-    let mut file = std::fs::File::open(path).map_err(PinError::io("open", path))?;
-    let mut hash = Sha256::new();
-    std::io::copy(&mut file, &mut HashWriter(&mut hash)).map_err(PinError::io("read", path))?;
-    Ok(hex(&hash.finalize()))
-}
-
-struct HashWriter<'a>(&'a mut Sha256);
-
-impl std::io::Write for HashWriter<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
+    sha256_of(path).map_err(PinError::io("read", path))
 }

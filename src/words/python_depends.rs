@@ -70,3 +70,10 @@ pub fn table_of_package(name: &str) -> Option<Option<Backend>> {
     let mut places = places.filter(|place| known_packages(*place).iter().any(|p| p.name == name));
     places.next()
 }
+
+/// The name on the package index of a package that some table has.
+pub fn package_of(name: &str) -> Option<&'static str> {
+    let tables = std::iter::once(GENERAL).chain(BACKENDS.iter().map(|(_, packages)| *packages));
+    let mut packages = tables.flatten();
+    Some(packages.find(|own| own.name == name)?.package)
+}
