@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""Measures `to-wheel` beside `python -m zipfile`, which compresses the same files and checks and hashes none of them.
+"""Measures `to-wheel` beside `python -m zipfile`, which compresses the same files, and checks and
+hashes none of them.
 
-time-wheel.py PROGRAM [MEGABYTES [ROUNDS]]: PROGRAM is kernel-builder, as it is released. A made-up variant of Python alone
-holds eight files of machine code (PROGRAM's own, over and over), 1000 MB together. Prints the median times and the sizes.
+time-wheel.py PROGRAM [MEGABYTES [ROUNDS]]
+
+PROGRAM is kernel-builder as it is released. A made-up variant of Python alone holds eight files of
+machine code (PROGRAM's own, over and over), 1000 MB together. Prints median times and sizes.
 """
 
 import itertools

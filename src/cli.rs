@@ -14,7 +14,8 @@ use clap::{ArgAction, Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHin
 use clap_complete::Shell;
 
 pub use self::author::{
-    BenchmarkArgs, InitArgs, NewFramework, SkillsAddArgs, SkillsArgs, SkillsCommand, TestArgs,
+    BenchmarkArgs, FillCardArgs, InitArgs, NewFramework, SkillsAddArgs, SkillsArgs, SkillsCommand,
+    TestArgs,
 };
 pub use self::built::{
     CheckAbiArgs, CheckBuildsArgs, DiffArgs, HashArgs, SignArgs, ToWheelArgs, VerifyArgs,
@@ -85,6 +86,9 @@ pub enum Command {
     /// Bring the toolchains of a kernel's variants into the Nix store
     #[command(after_help = help::FETCH)]
     Fetch(FetchArgs),
+    /// Fill the kernel's model card, CARD.md, with its functions and its builds
+    #[command(after_help = help::FILL_CARD)]
+    FillCard(FillCardArgs),
     /// Format Nix files
     #[command(after_help = help::FORMAT)]
     Format(FormatArgs),

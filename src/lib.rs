@@ -5,6 +5,7 @@ pub mod abi;
 pub mod artifact;
 pub mod benchmark;
 pub mod build;
+pub mod card;
 pub mod cli;
 pub mod commands;
 pub mod deadline;

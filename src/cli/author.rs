@@ -1,4 +1,5 @@
-//! The arguments of the commands of a kernel's author: `benchmark`, `init`, `skills` and `test`.
+//! The arguments of the commands of a kernel's author: `benchmark`, `fill-card`, `init`,
+//! `skills` and `test`.
 
 use camino::Utf8PathBuf;
 use clap::builder::PossibleValuesParser;
@@ -43,6 +44,16 @@ pub struct BenchmarkArgs {
     /// Print every line that compilers print
     #[arg(short = 'L', long)]
     pub print_build_logs: bool,
+}
+
+/// The arguments of `fill-card`.
+#[derive(Debug, Args)]
+pub struct FillCardArgs {
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    /// Write the card to this file instead of standard output
+    #[arg(value_name = "OUTPUT", value_hint = ValueHint::FilePath)]
+    pub output: Option<Utf8PathBuf>,
 }
 
 /// The arguments of `init`.

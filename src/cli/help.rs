@@ -129,6 +129,14 @@ URLs of vendors, in this order. A download that brings nothing for KERNEL_BUILDE
 tried again from where it was; a source that is silent for twice that time is given up. A killed fetch goes on \
 where it ended.";
 
+pub const FILL_CARD: &str = "\
+Examples:
+  kernel-builder fill-card                       print the card of this folder
+  kernel-builder fill-card relu relu/build/CARD.md
+
+CARD.md in the kernel's folder is a template of Jinja, and stays as it is; without one, there is a usual one. \
+`upload` makes build/CARD.md the README.md of the repository. A file that was not filled before is not replaced.";
+
 pub const FORMAT: &str = "\
 Examples:
   kernel-builder format                          every Nix file in this folder
@@ -264,7 +272,7 @@ the token, HF_ENDPOINT names another Hub.";
 
 pub const TO_WHEEL: &str = "\
 Examples:
-  kernel-builder to-wheel                        the build/ of this folder, into dist/
+  kernel-builder to-wheel                        the build/ here, into dist/
   kernel-builder to-wheel relu --index /srv/wheels
   kernel-builder to-wheel relu --split --variant '*-cu130-*'
 

@@ -15,6 +15,7 @@ mod diff;
 mod doctor;
 mod explain;
 mod fetch;
+mod fill_card;
 mod format;
 mod generate;
 mod graph;
@@ -55,6 +56,7 @@ use crate::artifact::rehash::RehashError;
 use crate::artifact::signature::SignatureError;
 use crate::benchmark::BenchmarkError;
 use crate::build::{EngineError, ShellKind};
+use crate::card::CardError;
 use crate::cli::{Cli, Command};
 use crate::emit::EmitError;
 use crate::file::help_for_io;
@@ -141,6 +143,10 @@ pub enum CommandError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Rehash(#[from] RehashError),
+
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Card(#[from] CardError),
 
     #[error(transparent)]
     #[diagnostic(transparent)]
@@ -330,6 +336,7 @@ impl CommandError {
             Self::Benchmark(_) => 3,
             Self::Project(error) => error.exit_code(),
             Self::AbiCheck(error) => error.exit_code(),
+            Self::Card(error) => error.exit_code(),
             Self::Wheel(error) => error.exit_code(),
             Self::Shell { code } => *code,
             Self::Update(UpdateError::Problems(_))
@@ -446,6 +453,7 @@ pub fn run(cli: Cli) -> Result<(), CommandError> {
         Command::Download(arguments) => lock::run_download(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Fetch(arguments) => fetch::run(&arguments),
+        Command::FillCard(arguments) => fill_card::run(&arguments),
         Command::Format(arguments) => format::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Graph(arguments) => graph::run(&arguments),

@@ -8,6 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use toml_edit::{Array, DocumentMut, Item, Value, value};
 
 use super::{Example, InitError};
+use crate::card::{OWN_TEMPLATE, TEMPLATE};
 use crate::kernel::KernelName;
 use crate::manifest::schema::schema;
 use crate::words::Backend;
@@ -110,6 +111,7 @@ impl NewKernel {
             };
             files.insert(names.apply(path.as_str()).into(), names.apply(&text));
         }
+        files.insert(TEMPLATE.into(), OWN_TEMPLATE.to_owned());
         files.insert(".gitignore".into(), GITIGNORE.to_owned());
         files.insert(SCHEMA.into(), format!("{:#}\n", schema()));
         Ok(files)

@@ -85,7 +85,7 @@ fn is_known(text: &str) -> bool {
     Expression::parse_mode(&spdx_case(text), MODE).is_ok()
 }
 
-/// A licence as an SPDX expression in its canonical form; `None` for an id that the Hub alone knows.
+/// A licence as an SPDX expression in its canonical form; `None` for an id that the Hub alone has.
 pub fn spdx_expression(text: &str) -> Option<String> {
     if !is_known(text) {
         return None;

@@ -16,7 +16,7 @@ enum WheelFramework {
     /// Any torch: a variant of Python alone.
     AnyTorch,
     Torch(u32, u32),
-    /// That torch and later ones.
+    /// A torch release and later ones.
     StableAbi(u32, u32),
     TvmFfi(u32, u32),
 }

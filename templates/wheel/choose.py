@@ -1,6 +1,7 @@
-"""Chooses one of the variants of a kernel in a wheel, as the `kernels` client does. Written by `kernel-builder to-wheel`.
+"""Chooses one of the variants of a kernel in a wheel, as the `kernels` client does.
 
-A variant is a folder of this package, such as torch211_cxx11_cu130_x86_64_linux: the variant's name with underscores.
+Written by `kernel-builder to-wheel`. A variant is a folder of this package, such as
+torch211_cxx11_cu130_x86_64_linux: the variant's name with underscores.
 """
 
 import importlib.util
@@ -74,7 +75,8 @@ class Machine:
     def choose(self, names):
         """The best variant for this machine.
 
-        A kernel without any code for the backend of torch here is one for CPUs, which every torch can load.
+        A kernel without any code for the backend of torch here is one for CPUs, which every
+        torch can load.
         """
         kinds = {backend_in(name) for name in names}
         if self.backend not in kinds and "universal" not in kinds:

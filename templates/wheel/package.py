@@ -1,4 +1,4 @@
-"""Takes the place of this package: the variant that fits torch here, from a folder beside this file.
+"""Takes the place of this package: the variant that fits torch here.
 
 Written by `kernel-builder to-wheel`, which puts it into wheels as __init__.py.
 """
