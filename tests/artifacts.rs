@@ -3,10 +3,12 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 
+use common::findings::findings;
 use common::folder::{Folder, REPOSITORY, copy};
 use common::program::{kernel_builder, python, words};
 use serde_json::{Value, json};
@@ -40,21 +42,6 @@ fn run(command: &str, path: &Path) -> Output {
         .arg(path)
         .output()
         .expect("start the program")
-}
-
-/// The rules that a check finds broken, each with the file, and the exit code.
-fn findings(command: &str, path: &Path) -> (Vec<String>, Option<i32>) {
-    let output = kernel_builder(command).arg("--json").arg(path).output();
-    let output = output.expect("start the program");
-    let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let variants = answer["variants"].as_array().expect("variants").iter();
-    let findings = variants.flat_map(|variant| variant["findings"].as_array().expect("findings"));
-    let words = findings.map(|own| {
-        let text = |key: &str| own[key].as_str().expect("text").to_owned();
-        assert!(!text("message").is_empty() && !text("help").is_empty());
-        format!("{} {}", text("rule"), text("file"))
-    });
-    (words.collect(), output.status.code())
 }
 
 /// A change of a good variant, by its folder.
@@ -315,6 +302,8 @@ fn metadata_has_the_digest_of_every_name_or_the_build_fails() {
         ("a\nb.py", "control characters"),
         ("a\tb.py", "control characters"),
         ("a\u{1}.py", "control characters"),
+        // A control character beyond ASCII, which `check-builds` refuses, too.
+        ("a\u{85}.py", "control characters"),
         ("metadata.json.sigstore", "is generated"),
         ("old.pyc", "compiled by Python"),
     ] {
@@ -342,6 +331,56 @@ fn metadata_has_the_digest_of_every_name_or_the_build_fails() {
         words(&output)
     );
     assert!(output.status.success());
+}
+
+/// metadata.py judges Python files with Python's parser in derivations, and `check-builds` with
+/// another one: both must find the same lines.
+#[test]
+fn python_files_are_judged_alike_by_builds_and_by_checks() {
+    let files = [
+        (
+            "plain.py",
+            "import relu_more\nfrom . import relu\nmatch = 1\n",
+        ),
+        (
+            "own.py",
+            "import os\n\ndef f():\n    import relu.layers as x, os\n",
+        ),
+        ("from.py", "x = 1\nfrom relu._ops import ops\n"),
+        ("match.py", "match 1:\n    case 1:\n        pass\n"),
+        ("broken.py", "x = 1\nprint 'x' if\n"),
+    ];
+    let kernel = kernel();
+    let metadata = kernel.read(&format!("build/{VARIANT}/metadata.json"));
+    let metadata: Value = serde_json::from_str(&metadata).expect("JSON");
+    kernel.write("attributes", json!({ "metadata": metadata }).to_string());
+    kernel.write("variant/__init__.py", "");
+    for (name, text) in files {
+        kernel.write(&format!("build/{VARIANT}/{name}"), text);
+        kernel.write(&format!("variant/{name}"), text);
+    }
+    let (found, _) = findings("check-builds", kernel.path());
+    let by_check: BTreeSet<&str> = found
+        .iter()
+        .filter_map(|own| {
+            own.strip_prefix("own-name ")
+                .or(own.strip_prefix("syntax "))
+        })
+        .collect();
+    let mut program = Command::new("python3");
+    program.args(["-I", "-B", "-W", "ignore"]);
+    program.arg(Path::new(REPOSITORY).join("nix/kernel/metadata.py"));
+    program.args(["variant", "attributes"]);
+    let output = program.current_dir(kernel.path()).output();
+    let words = words(&output.expect("python3"));
+    let by_build = words.lines().filter_map(|line| {
+        let line = line
+            .strip_prefix("note: ")
+            .or(line.strip_prefix("error: "))?;
+        line.split(':').next()
+    });
+    assert_eq!(by_check, by_build.collect(), "{words}");
+    assert_eq!(by_check.len(), files.len() - 1, "{by_check:?}");
 }
 
 fn program(command: &str, arguments: &[&str], kernel: &Folder) -> Output {

@@ -24,7 +24,7 @@ def files_of(folder, problems, inner=""):
     files = []
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         path = inner + entry.name
-        if re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", entry.name):
+        if re.search(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", entry.name):
             problems.append(f"{ascii(path)}: the name has control characters, or is not UTF-8: rename it")
         elif entry.is_symlink():
             problems.append(f"{path} is a link, which is no part of a digest: put the file itself in its place")

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 pub use self::variants::check_variants;
 use crate::library;
-use crate::pins::cache;
+use crate::pins::{PinError, cache};
 use crate::process::end_with_this_program;
 
 /// The reason why files could not be judged.
@@ -54,6 +54,10 @@ pub enum AbiError {
     #[diagnostic(code(abi::usage), help("give two numbers with a dot between them"))]
     NoVersion(String),
 
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Cache(#[from] PinError),
+
     #[error("failed to run the checking program")]
     #[diagnostic(code(abi::program), help("python3 3.8 or newer runs it"))]
     Start { source: std::io::Error },
@@ -74,7 +78,11 @@ impl AbiError {
             | Self::NoVariant { .. }
             | Self::NoPolicy { .. }
             | Self::NoVersion(_) => 2,
-            Self::NoPython | Self::Start { .. } | Self::Read { .. } | Self::Defect { .. } => 3,
+            Self::NoPython
+            | Self::Cache(_)
+            | Self::Start { .. }
+            | Self::Read { .. }
+            | Self::Defect { .. } => 3,
         }
     }
 }
@@ -145,6 +153,7 @@ pub fn check(paths: &[Utf8PathBuf], promises: &AbiPromises) -> Result<AbiReport,
         }
     }
     let python = which::which("python3").map_err(|_| AbiError::NoPython)?;
+    cache::check()?;
     let library = library::unpack(&cache::dir()).map_err(|source| AbiError::Start { source })?;
     let mut command = Command::new(python);
     command.args(["-B", "-E", "-s"]).arg(program_in(&library));

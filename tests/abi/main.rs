@@ -130,3 +130,39 @@ fn files_that_are_no_libraries_are_findings_and_others_are_left_alone() {
         assert_eq!(rules, ["malformed-file"]);
     }
 }
+
+/// F14 of the attack: the Nix code and the programs of the cache came from a folder that any user
+/// could fill first, such as one in /tmp for a program without HOME.
+#[test]
+fn no_program_is_run_from_a_cache_that_others_may_fill() {
+    let folder = Folder::new();
+    folder.write("empty.so", "");
+    let relu = format!("{REPOSITORY}/examples/relu");
+    let shared = folder.path().join("shared");
+    std::fs::create_dir(&shared).expect("created");
+    let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(&shared, everybody).expect("a mode");
+    for (command, argument) in [("check-abi", "empty.so"), ("plan", &*relu)] {
+        let mut program = kernel_builder(command);
+        program.arg(argument).current_dir(folder.path());
+        program.env("KERNEL_BUILDER_CACHE", shared.join("cache"));
+        let output = program.output().expect("started");
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(words.contains("pins::cache"), "{command}: {words}");
+        assert_eq!(output.status.code(), Some(3), "{command}");
+        assert!(!shared.join("cache").exists(), "{command}");
+    }
+    let mut homeless = kernel_builder("check-abi");
+    homeless
+        .arg("empty.so")
+        .current_dir(folder.path())
+        .env("TMPDIR", &shared);
+    for name in ["HOME", "KERNEL_BUILDER_CACHE", "XDG_CACHE_HOME"] {
+        homeless.env_remove(name);
+    }
+    let output = homeless.output().expect("started");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("malformed-file"), "{text}");
+    let left = walkdir::WalkDir::new(folder.path()).min_depth(1);
+    assert_eq!(left.into_iter().count(), 2, "the file and the folder");
+}

@@ -6,6 +6,7 @@ pub mod agreement;
 pub mod archives;
 pub mod client;
 pub mod clone;
+pub mod findings;
 pub mod folder;
 pub mod kernel;
 pub mod loopback;

@@ -1,7 +1,7 @@
 //! Changed copies of files that come from others: archives, native files, and the files beside a
 //! build. Reading one of them ends with a result or an error, in bounded time and memory: no panic,
-//! no case of more than a minute, no more than 64 MB beyond what the unchanged files took and the
-//! size of the case. `make fuzz` reads them for FUZZ_MINUTES each; without it, each kind has a
+//! no case of more than five minutes, no more than 64 MB beyond what the unchanged files took and
+//! the size of the case. `make fuzz` reads them for FUZZ_MINUTES each; without it, each kind has a
 //! second. build.toml is in tests/update/fuzz.rs.
 
 mod archives;
@@ -30,7 +30,7 @@ pub struct Kind {
 /// Reads a file, whose bytes are given, in a folder.
 type ReadCase = dyn FnMut(&Path, &[u8]) -> bool;
 
-/// A good file, and what makes the file to be read of its changed content.
+/// A good file, and the function that wraps its changed content.
 pub struct Seed {
     pub content: Vec<u8>,
     pub wrap: fn(Vec<u8>) -> Vec<u8>,

@@ -14,7 +14,7 @@ use crate::common::numbers::Numbers;
 use crate::mutation::{LONGEST, mutate};
 
 /// The seconds of the longest case. NB: other programs may have the processor meanwhile.
-pub const LONGEST_CASE: u64 = 60;
+pub const LONGEST_CASE: u64 = 300;
 
 /// The bytes of memory that a case may take beside its own size.
 pub const MEMORY: u64 = 64 << 20;
