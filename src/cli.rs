@@ -59,6 +59,9 @@ pub enum Command {
     /// Check build.toml and the files it names
     #[command(after_help = help::CHECK_CONFIG, visible_alias = "validate")]
     CheckConfig(CheckConfigArgs),
+    /// Share a kernel's variants among jobs of about the same length, for a CI service
+    #[command(after_help = help::CI_MATRIX)]
+    CiMatrix(CiMatrixArgs),
     /// Remove the CMake project that create-pyproject wrote, and nothing else
     #[command(after_help = help::CLEAN_PYPROJECT, visible_alias = "clean")]
     CleanPyproject(CleanPyprojectArgs),
@@ -208,6 +211,45 @@ pub struct CheckConfigArgs {
     /// Print problems as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// The arguments of `ci-matrix`.
+#[derive(Debug, Args)]
+pub struct CiMatrixArgs {
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    #[command(flatten)]
+    pub variants: VariantArgs,
+    /// The most jobs of a system
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: u16,
+    /// Print a matrix of GitHub's, in one line
+    #[arg(long)]
+    pub json: bool,
+    /// Write the service's file into the kernel's folder, over none but one that this wrote
+    #[arg(long, value_name = "SERVICE", conflicts_with = "json")]
+    pub write: Option<CiWord>,
+    /// The repository that the service clones kernel-builder from
+    #[arg(long, value_name = "URL", requires = "write", value_parser = read_source)]
+    pub source: Option<String>,
+}
+
+/// A service for continuous integration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CiWord {
+    /// .github/workflows/kernel.yml
+    Github,
+    /// .gitlab-ci.yml
+    Gitlab,
+}
+
+/// Reads a URL. NB: it becomes a part of YAML and of an expression.
+fn read_source(text: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/?&=@+%".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => Ok(text.to_owned()),
+        false => Err("it has characters that no URL of a repository needs".to_owned()),
+    }
 }
 
 /// The arguments of `clean-pyproject`.

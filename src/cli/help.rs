@@ -60,6 +60,17 @@ Examples:
   kernel-builder check-config                    the kernel in this folder
   kernel-builder check-config relu/build.toml --json";
 
+pub const CI_MATRIX: &str = "\
+Examples:
+  kernel-builder ci-matrix                       commands, one for each job
+  kernel-builder ci-matrix --jobs 8 --json       for fromJSON of GitHub
+  kernel-builder ci-matrix --write github        .github/workflows/kernel.yml
+  kernel-builder ci-matrix --write gitlab        .gitlab-ci.yml
+
+Without --variant, it takes the bundled variants of Linux, on x86_64 and aarch64. Jobs take about as long as each \
+other, as earlier builds on this machine took or else by numbers of sources; variants of one compute stay together. \
+The files build, test on a GPU runner if there is one, and sign and upload for tags (docs/continuous-integration.md).";
+
 pub const CLEAN_PYPROJECT: &str = "\
 Examples:
   kernel-builder clean-pyproject relu --dry-run  see what would be removed

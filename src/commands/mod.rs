@@ -8,6 +8,7 @@ mod build_summary;
 mod check_abi;
 mod check_builds;
 mod check_config;
+mod ci_matrix;
 mod clean_pyproject;
 mod completions;
 mod create_pyproject;
@@ -444,6 +445,7 @@ pub fn run(cli: Cli) -> Result<(), CommandError> {
         Command::CheckAbi(arguments) => check_abi::run(&arguments),
         Command::CheckBuilds(arguments) => check_builds::run(&arguments),
         Command::CheckConfig(arguments) => check_config::run(&arguments),
+        Command::CiMatrix(arguments) => ci_matrix::run(&arguments),
         Command::CleanPyproject(arguments) => clean_pyproject::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::CreatePyproject(arguments) => create_pyproject::run(&arguments),

@@ -2,6 +2,7 @@
 //! writing of files, which never loses a file of the user's. Each target language has a file.
 
 mod build_nix;
+pub mod ci;
 pub mod cmake;
 pub mod nix;
 pub mod release_table;

@@ -1,6 +1,7 @@
 //! The steps of a build: the derivations of some variants as a graph, each with its kind and state.
 //! Building is in src/nix/.
 
+pub mod ci_jobs;
 pub mod derivations;
 pub mod dot;
 pub mod estimate;
