@@ -14,6 +14,8 @@ use base64::engine::general_purpose::STANDARD;
 use common::folder::{Folder, example};
 use common::loopback::Server;
 use common::program::{build, built_library, kernel_builder, python, run, words};
+use kernel_builder::hub::api::{HubRef, HubRefs};
+use kernel_builder::hub::requirement::requirements_of;
 use kernel_builder::hub::resolve::LoaderFacts;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -652,6 +654,76 @@ for system in systems:
         let accepted: Vec<&str> = serde_json::from_str(line).expect("JSON");
         assert_eq!(taken, accepted, "{system}");
     }
+}
+
+/// Specifiers mean what they mean in Python: 200 of them choose the version that `packaging` does.
+#[test]
+#[ignore = "needs packaging, which comes with the client: run by `make test`"]
+fn specifiers_choose_as_those_of_python() {
+    let versions = ["1", "1.2", "1.2.0", "1.10", "2", "2.0.1", "3"];
+    let mut clauses = Vec::new();
+    for version in versions {
+        for operator in ["==", "!=", ">=", "<=", ">", "<", "~="] {
+            // NB: `~=1` is no specifier.
+            if operator != "~=" || version.contains('.') {
+                clauses.push(format!("{operator}{version}"));
+            }
+        }
+        clauses.extend([format!("=={version}.*"), format!("!={version}.*")]);
+    }
+    let pairs = clauses.iter().enumerate().flat_map(|(number, one)| {
+        let others = clauses.iter().skip(number % 7).step_by(7);
+        others.map(move |other| format!("{one},{other}"))
+    });
+    let mut asked = clauses.clone();
+    asked.extend(pairs);
+    asked.truncate(200);
+    assert_eq!(asked.len(), 200);
+
+    let folder = Folder::new();
+    let lines = asked.iter().enumerate();
+    let lines = lines.map(|(number, text)| format!("\"acme/k{number:03}\" = \"{text}\"\n"));
+    let text = format!("[tool.kernels.dependencies]\n{}", lines.collect::<String>());
+    folder.write("pyproject.toml", text);
+    let path = camino::Utf8Path::from_path(folder.path()).expect("UTF-8");
+    let requirements = requirements_of(path).expect("requirements");
+    let names = [
+        "v1", "v2", "v3", "v1.2.1", "v1.2.9", "v1.9.0", "v1.10.4", "v2.0.1", "v2.3.0",
+    ];
+    let refs = |is_wanted: &dyn Fn(&str) -> bool| {
+        let wanted = names.into_iter().filter(|name| is_wanted(name));
+        let one = |name: &str| HubRef {
+            name: name.to_owned(),
+            target_commit: "0".repeat(40),
+        };
+        wanted.map(one).collect()
+    };
+    let refs = HubRefs {
+        branches: refs(&|name| !name.contains('.')),
+        tags: refs(&|name| name.contains('.')),
+    };
+    let chosen = requirements.iter().map(|own| own.choose(&refs));
+    let chosen: Vec<String> = chosen
+        .map(|found| found.map(|one| one.name).unwrap_or_default())
+        .collect();
+
+    let script = "\
+import json, sys
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+asked, names = json.loads(sys.argv[1])
+names.sort(key=lambda name: Version(name))
+fitting = ([name for name in names if SpecifierSet(text).contains(name[1:])] for text in asked)
+print(json.dumps([found[-1] if found else '' for found in fitting]))
+";
+    let question = json!([asked, names]).to_string();
+    let output = run(python().args(["-c", script, &question]));
+    let expected: Vec<String> = serde_json::from_slice(&output.stdout).expect("JSON");
+    for ((text, ours), theirs) in asked.iter().zip(&chosen).zip(&expected) {
+        assert_eq!(ours, theirs, "{text}");
+    }
+    let different: std::collections::BTreeSet<&String> = expected.iter().collect();
+    assert!(different.len() > 5, "{different:?}");
 }
 
 /// The real client, and huggingface_hub, against the same Hub.

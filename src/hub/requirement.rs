@@ -98,7 +98,9 @@ fn version_of(name: &str) -> Option<Version> {
     let is_plain = numbers
         .bytes()
         .all(|byte| byte.is_ascii_digit() || byte == b'.');
-    is_plain.then(|| Version::from_str(numbers).ok()).flatten()
+    // NB: pep440_rs takes 1 for a version that `==1.2.*` fits, and Python reads it as 1.0.0.
+    let padded = format!("{numbers}.0.0.0.0");
+    is_plain.then(|| Version::from_str(&padded).ok()).flatten()
 }
 
 /// Reads a version that is asked for: `2`, `>=1,<3`, or an integer of TOML.
