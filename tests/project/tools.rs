@@ -50,7 +50,7 @@ pub fn nvcc() -> PathBuf {
 set -eu; shopt -s nullglob
 mkdir -p \"$2\"
 for name in nvidia_cuda_{nvcc,crt,runtime,cccl}-13.0 nvidia_nvvm-13.0; do
-    wheels=(\"$1\"/nix/store/*-\"$name\".*.whl)
+    wheels=(\"$1\"/nix/store/*-\"$name\".*x86_64.whl)
     unzip -q -o \"${wheels[0]}\" 'nvidia/*' -d \"$2\"
 done
 cd \"$2/nvidia/cu13\"
