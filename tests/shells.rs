@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use common::clone::Clone;
 use common::folder::{Folder, REPOSITORY};
-use common::program::{kernel_builder, run, words};
+use common::program::{kernel_builder, printed, run, words};
 
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
 
@@ -115,6 +115,42 @@ fn a_shell_has_the_built_kernel_as_a_module_and_says_if_it_is_old() {
     assert_eq!(text(&installed.stdout), "installed\n");
 }
 
+/// Each entry of a shell made .venv again, and failed to for all but root: its scripts are
+/// read-only.
+#[test]
+fn a_shell_makes_its_virtual_environment_once() {
+    let folder = Folder::new();
+    let interpreter = "import os, sys; print(os.path.realpath(sys._base_executable))";
+    let interpreter = printed(Command::new("python3").args(["-c", interpreter]));
+    let interpreters = Path::new(&interpreter).parent().expect("a folder");
+    // The interpreter of a shell, too, is in a folder that is a link.
+    let bin = folder.path().join("bin");
+    std::os::unix::fs::symlink(interpreters, &bin).expect("a link");
+    let enter = || {
+        let path = std::env::var("PATH").expect("PATH");
+        let path = format!("{}:{path}", bin.display());
+        let script = ". $KERNEL_BUILDER_SHELL/enter.sh; python3 -c 'import sys; print(sys.prefix)'";
+        let mut shell = Command::new("bash");
+        shell.args(["-c", script]).current_dir(folder.path());
+        shell.env("KERNEL_BUILDER_SHELL", format!("{REPOSITORY}/nix/shell"));
+        shell.env("KERNEL_BUILDER_ENVIRONMENT", "/nowhere");
+        printed(shell.env("PATH", path))
+    };
+    assert!(enter().trim().ends_with("/.venv"));
+    folder.write(".venv/bin/activate", "mine");
+    assert!(enter().trim().ends_with("/.venv"));
+    assert_eq!(folder.read(".venv/bin/activate"), "mine");
+
+    // The interpreter of another shell.
+    let settings = folder.read(".venv/pyvenv.cfg");
+    folder.write(
+        ".venv/pyvenv.cfg",
+        settings.replace("executable = ", "executable = /gone"),
+    );
+    assert!(enter().trim().ends_with("/.venv"));
+    assert_ne!(folder.read(".venv/bin/activate"), "mine");
+}
+
 /// Wheels of a package of many files and of a small one, as a script of Python.
 const PACK: &str = "\
 import zipfile
@@ -214,6 +250,7 @@ fn unpacked_torch(value: &str) -> Folder {
         ("version.py", version),
         ("__init__.py", ""),
         ("lib/libtorch.so", "torch"),
+        ("lib/libtorch_cuda.so", ""),
         ("share/cmake/Caffe2/Caffe2Config.cmake", CAFFE2_CONFIG),
         ("share/cmake/Caffe2/Caffe2Targets.cmake", CAFFE2_TARGETS),
         ("share/cmake/Torch/TorchConfig.cmake", TORCH_CONFIG),

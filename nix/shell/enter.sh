@@ -24,11 +24,12 @@ kernel_builder_venv() {
         echo "note: .venv is not of kernel-builder: it is left alone and not entered" >&2
         return 0
     fi
-    # One of another Python, which may be gone, gets the Python of this shell.
+    # One of another Python, which may be gone, gets the Python of this shell. NB: the scripts are
+    # as read-only as those in the store.
     python=$(readlink -f "$(type -P python3)")
-    if [[ $(cat "$venv/pyvenv.cfg" 2>/dev/null) != *"home = ${python%/*}"$'\n'* ]]; then
+    if [[ $(cat "$venv/pyvenv.cfg" 2>/dev/null) != *"executable = $python"$'\n'* ]]; then
         [ -e "$venv" ] || is_new=1
-        rm -f "$venv"/bin/python*
+        rm -f "$venv"/bin/python* "$venv"/bin/[Aa]ctivate*
         if ! python3 "$KERNEL_BUILDER_SHELL/make_venv.py" "$venv"; then
             [ -z "$is_new" ] || rm -rf "$venv"
             echo "note: .venv could not be made, for the reason above" >&2

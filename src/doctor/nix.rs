@@ -109,7 +109,13 @@ fn check_sandbox(nix: &Nix) -> Finding {
         Some((name, _, right)) => format!("sudo sysctl -w {name}={right}"),
         None => "in a container, start it with the right to make namespaces: docker run --privileged ...".to_owned(),
     };
-    Finding::failure("sandbox", last_line(&why), cure)
+    // Nix's error ends with advice; the lines of the build, if it printed any, are quoted before.
+    let mut quoted = why
+        .lines()
+        .rev()
+        .filter_map(|line| line.trim().strip_prefix("> "));
+    let last = quoted.find(|line| !line.trim().is_empty());
+    Finding::failure("sandbox", last_line(last.unwrap_or(&why)), cure)
 }
 
 fn check_users(nix: &Nix) -> Finding {

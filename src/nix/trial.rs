@@ -1,6 +1,8 @@
 //! Trials of the Nix on this machine, for `doctor`: its version and settings, a file for its store,
 //! and a build of one line. Each ends within a time limit.
 
+use std::ffi::OsStr;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -9,20 +11,23 @@ use camino::Utf8Path;
 use super::{Nix, error_text};
 use crate::deadline::output_within;
 
-/// A build of one line: it writes the folder in which it runs.
-const ONE_LINE: &str = r#"{ nonce }: derivation {
+/// A build of one line: it writes the folder in which it runs. NB: `shell` is a folder with a
+/// shell, since a sandbox may have none, and a daemon adds folders to it for trusted users only.
+const ONE_LINE: &str = r#"{ nonce, shell }: let
+  folder = builtins.path { path = /. + shell; name = "kernel-builder-doctor-shell"; };
+  words = [ "${folder}/sh" "-c" "echo $NIX_BUILD_TOP >$out" ];
+  all = if builtins.pathExists (/. + shell + "/loader")
+    then [ "${folder}/loader" "--library-path" folder ] ++ words else words;
+in derivation {
   inherit nonce;
   name = "kernel-builder-doctor";
   system = builtins.currentSystem;
-  builder = "/bin/sh";
-  args = [ "-c" "echo $NIX_BUILD_TOP >$out" ];
+  builder = builtins.head all;
+  args = builtins.tail all;
 }"#;
 
 /// The folder of a build in Nix's sandbox. Builds without a sandbox have one in /tmp.
 const SANDBOX_FOLDER: &str = "/build";
-
-/// Folders of this machine with a shell, for a sandbox that has none.
-const SHELL_FOLDERS: &str = "/bin /lib /lib64? /usr";
 
 /// The outcome of a trial, with Nix's words if it failed.
 pub type Trial<T> = Result<T, String>;
@@ -79,16 +84,16 @@ impl Nix {
     /// Runs a build of one line, as builds of kernels run. Returns whether it ran in Nix's sandbox:
     /// a daemon takes that option from trusted users only. `nonce` makes it a new build.
     pub fn try_build(&self, nonce: &str, limit: Duration) -> Trial<bool> {
+        let shell = tempfile::tempdir().map_err(|error| error.to_string())?;
+        copy_shell(shell.path(), limit)?;
         let mut command = Command::new(&self.instantiate);
         command.args(["--expr", ONE_LINE, "--argstr", "nonce", nonce]);
+        command.args(["--argstr", "shell"]).arg(shell.path());
         let derivation = printed(command.args(self.options()), limit)?;
         let mut command = self.store_command();
         command.args(["--realise", "--quiet", derivation.trim()]);
         command.args(["--option", "sandbox", "true"]);
         command.args(["--option", "sandbox-fallback", "false"]);
-        if !self.has_sandbox_shell() {
-            command.args(["--option", "sandbox-paths", SHELL_FOLDERS]);
-        }
         let built = printed(command.args(self.options()), limit)?;
         let mut command = self.nix_command();
         command
@@ -96,14 +101,32 @@ impl Nix {
             .args(self.options());
         Ok(printed(&mut command, limit)?.trim() == SANDBOX_FOLDER)
     }
+}
 
-    /// Whether the configured sandbox has a shell.
-    fn has_sandbox_shell(&self) -> bool {
-        let settings = self.show_configuration().unwrap_or_default();
-        let paths = settings["sandbox-paths"]["value"].as_array();
-        let mut paths = paths.into_iter().flatten().filter_map(|path| path.as_str());
-        paths.any(|path| path.starts_with("/bin/sh"))
+/// Copies this machine's shell into a folder as `sh`, with its libraries and their loader as
+/// `loader`, if it has any.
+fn copy_shell(folder: &Path, limit: Duration) -> Trial<()> {
+    const SHELL: &str = "/bin/sh";
+    let copy = |from: &str, name: &OsStr| {
+        let copied = std::fs::copy(from, folder.join(name));
+        copied.map(drop).map_err(|error| format!("{from}: {error}"))
+    };
+    copy(SHELL, "sh".as_ref())?;
+    // ldd fails for a program that needs no library.
+    let libraries = printed(Command::new("ldd").arg(SHELL), limit).unwrap_or_default();
+    for line in libraries.lines() {
+        let (name, path) = line.split_once("=>").unwrap_or(("", line));
+        let path = path.split_whitespace().next().unwrap_or_default();
+        match Path::new(path).file_name() {
+            Some(file) if path.starts_with('/') => {
+                let loader = "loader".as_ref();
+                copy(path, if name.is_empty() { loader } else { file })?;
+            }
+            // The kernel's own library has no file.
+            _ => {}
+        }
     }
+    Ok(())
 }
 
 /// The standard output of a program that succeeds within a time, else its words.
