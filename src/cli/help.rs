@@ -92,7 +92,7 @@ Examples:
 
 Then, in that folder, with a Python that has torch, CMake and Ninja: `pip install --no-build-isolation -e .` to \
 import the kernel, `python setup.py build_kernel` or `cmake -B build-ext && cmake --build build-ext` for \
-build/<variant>. It is for CPU and CUDA (docs/local-development.md).";
+build/<variant> (docs/local-development.md).";
 
 pub const DEVSHELL: &str = "\
 Examples:

@@ -1,12 +1,10 @@
 //! `create-pyproject`: build.toml -> a CMake and setuptools project in the kernel's folder.
 
-use std::collections::BTreeMap;
-
 use super::{CommandError, print};
 use crate::build;
 use crate::cli::CreatePyprojectArgs;
 use crate::matrix::table;
-use crate::project::{BACKENDS, Change, ProjectOptions, project_files, write_project};
+use crate::project::{Change, ProjectOptions, project_files, write_project};
 use crate::terminal::{count, note};
 
 pub fn run(arguments: &CreatePyprojectArgs) -> Result<(), CommandError> {
@@ -21,17 +19,6 @@ pub fn run(arguments: &CreatePyprojectArgs) -> Result<(), CommandError> {
         .target_dir
         .as_ref()
         .unwrap_or(&prepared.kernel.root);
-    let variants = prepared.plan.variants.iter();
-    let others = variants.map(|variant| variant.row.backend);
-    let others = others.filter(|backend| !BACKENDS.contains(backend));
-    let others: BTreeMap<&str, ()> = others.map(|backend| (backend.as_str(), ())).collect();
-    if !others.is_empty() {
-        let names: Vec<&str> = others.into_keys().collect();
-        note(format!(
-            "the project does not build for {}: `kernel-builder build` does",
-            names.join(", ")
-        ));
-    }
     let changes = write_project(target, &files, arguments.force)?;
     if !target.join(&prepared.plan.python.dir).is_dir() {
         note(format!(

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{BACKENDS, GENERATED, ProjectError, ProjectOptions};
+use super::{GENERATED, ProjectError, ProjectOptions};
 use crate::kernel::{Backend, Framework, Kernel};
 use crate::matrix::Variant;
 use crate::plan::{Identity, Metadata, Plan};
@@ -73,10 +73,7 @@ pub fn kernel_json(
             .rank()
             .cmp(&Variant::from_row(&b.row).rank())
     });
-    for variant in compiled
-        .into_iter()
-        .filter(|own| BACKENDS.contains(&own.row.backend))
-    {
+    for variant in compiled {
         let backend = variant.row.backend.as_str();
         if backends.contains_key(backend) {
             continue;

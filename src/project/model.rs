@@ -7,7 +7,7 @@ use indexmap::{IndexMap, IndexSet};
 use serde::Serialize;
 
 use super::releases::driver_name;
-use super::{BACKENDS, ProjectError, quote_words};
+use super::{ProjectError, quote_words};
 use crate::kernel::{Backend, Dependency, Kernel};
 use crate::matrix::clang;
 use crate::plan::{Component, Driver, Plan, SourceKind, UnitGroup, VariantPlan};
@@ -20,6 +20,8 @@ pub struct CmakeLists {
     generated: &'static str,
     /// The name of the Python package.
     package: String,
+    /// CMake's names of the languages of host code.
+    languages: Vec<&'static str>,
     framework: &'static str,
     backends: Vec<&'static str>,
     python_backends: Vec<&'static str>,
@@ -75,22 +77,19 @@ struct FlagsOfDriver {
 }
 
 impl CmakeLists {
-    /// The lists of a kernel, for the backends that the project builds.
+    /// The lists of a kernel.
     ///
     /// # Errors
-    /// `ProjectError` for a kernel without such a backend, and for names that CMake cannot hold.
+    /// `ProjectError` for names that CMake cannot hold.
     pub fn new(kernel: &Kernel, plan: &Plan) -> Result<Self, ProjectError> {
-        let variants: Vec<&VariantPlan> = plan
-            .variants
-            .iter()
-            .filter(|variant| BACKENDS.contains(&variant.row.backend))
-            .collect();
+        let variants: Vec<&VariantPlan> = plan.variants.iter().collect();
         let backends: BTreeSet<Backend> = variants.iter().map(|own| own.row.backend).collect();
         let bounds = kernel.framework.torch().map(|torch| &torch.bounds);
         let text = |version: Option<&Version>| version.map(ToString::to_string).unwrap_or_default();
         let lists = Self {
             generated: super::GENERATED,
             package: kernel.name.python_name(),
+            languages: languages(&variants),
             framework: kernel.framework.name(),
             backends: backends.iter().map(|backend| backend.as_str()).collect(),
             python_backends: plan
@@ -133,6 +132,16 @@ impl CmakeLists {
             }
         }
         Ok(())
+    }
+}
+
+/// C++, and C if some source is written in it.
+fn languages(variants: &[&VariantPlan]) -> Vec<&'static str> {
+    let components = variants.iter().flat_map(|variant| &variant.components);
+    let mut groups = components.flat_map(|component| &component.units);
+    match groups.any(|group| group.kind == SourceKind::C) {
+        true => vec!["CXX", "C"],
+        false => vec!["CXX"],
     }
 }
 
@@ -306,19 +315,20 @@ fn units_text(
             .into_iter()
             .map(|(words, toolkits)| format!("{}={words}", toolkits.join(" ")))
             .collect(),
-        flags: flags(kernel, component, group, variants),
+        flags: flags(kernel, backend, component, group, variants),
     }
 }
 
 /// The flags of build.toml for the drivers that may compile a group of units.
 fn flags(
     kernel: &Kernel,
+    backend: Backend,
     component: &Component,
     group: &UnitGroup,
     variants: &[&VariantPlan],
 ) -> Vec<FlagsOfDriver> {
     let mut by_driver: BTreeMap<Driver, Vec<String>> = BTreeMap::new();
-    if group.kind == SourceKind::Device {
+    if group.kind == SourceKind::Device && backend == Backend::Cuda {
         // nvcc may compile for toolkits that clang compiles for in our own builds.
         let mut sections = kernel.sections.iter();
         let section =

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{BACKENDS, ProjectError, quote_words};
+use super::{ProjectError, quote_words};
 use crate::kernel::{Backend, Capability, Framework};
 use crate::matrix::{CxxAbi, Row, Table};
 use crate::plan::flags::{HeaderDemands, architecture, driver_flags};
 use crate::plan::{DeviceArch, Driver, RowLink};
 use crate::version::Version;
+use crate::words::rocm_arch::{KNOWN, RocmArch};
 
 /// Flags that the build type gives.
 const OF_BUILD_TYPE: [&str; 2] = ["-O3", "-DNDEBUG"];
@@ -59,13 +60,18 @@ pub fn without_build_type(flags: &[String]) -> Vec<String> {
 
 /// The drivers that may compile for a row, whichever of them our own toolchain has.
 fn drivers(row: &Row) -> Vec<Driver> {
-    let mut drivers = match row.os() {
-        "darwin" => vec![Driver::AppleClang, Driver::AppleClangxx],
+    let mut drivers = match Driver::for_link(row) {
+        Driver::AppleClangxx => vec![Driver::AppleClang, Driver::AppleClangxx],
+        Driver::Icpx => vec![Driver::Icx, Driver::Icpx],
         _ => vec![Driver::Gcc, Driver::Gxx],
     };
-    if row.backend == Backend::Cuda {
-        drivers.extend([Driver::Nvcc, Driver::Clang]);
-    }
+    let of_device: &[Driver] = match row.backend {
+        Backend::Cuda => &[Driver::Nvcc, Driver::Clang],
+        Backend::Rocm => &[Driver::Hip],
+        Backend::Metal => &[Driver::Metal],
+        _ => &[],
+    };
+    drivers.extend_from_slice(of_device);
     drivers
 }
 
@@ -94,7 +100,7 @@ impl Releases {
         let is_torch = framework.torch().is_some();
         let rows = table.rows.iter();
         let rows: Vec<&Row> = rows
-            .filter(|row| row.torch().is_some() == is_torch && BACKENDS.contains(&row.backend))
+            .filter(|row| row.torch().is_some() == is_torch)
             .collect();
         let mut releases: BTreeMap<&Version, Release> = BTreeMap::new();
         let mut flags = BTreeMap::new();
@@ -118,8 +124,8 @@ impl Releases {
                 let known = driver_flags(row, driver);
                 let name = driver_name(driver);
                 let mut key = format!("{backend}_{name}");
-                if driver == Driver::Clang {
-                    // The default stands for no row: tables of CUDA rows name their toolkit.
+                if driver == Driver::Clang || row.backend == Backend::Rocm {
+                    // The default stands for no row: tables of GPU rows name their toolkit.
                     let toolkit = row.compute.as_ref().map(ToString::to_string);
                     key = format!("{key}_{}", toolkit.unwrap_or_default());
                 }
@@ -161,18 +167,23 @@ impl Releases {
     }
 }
 
-/// The flags of every CUDA architecture that a toolkit knows, with and without PTX.
+/// The flags of every GPU architecture that a toolkit knows, for CUDA with and without PTX.
 fn archs(table: &Table) -> BTreeMap<String, String> {
     let capabilities = table.toolkits.capabilities().into_iter();
     let all = capabilities.flat_map(|known| [false, true].map(|ptx| Capability { ptx, ..known }));
-    let of_driver = |driver, capability| {
-        let flags = architecture(driver, &DeviceArch::Cuda(capability));
+    let of_driver = |driver, arch: &DeviceArch| {
+        let flags = architecture(driver, arch);
         let words: Vec<String> = flags.flags.into_iter().chain(flags.ptx).collect();
-        let key = format!("{}_{capability}", driver_name(driver));
+        let key = format!("{}_{arch}", driver_name(driver));
         (key, quote_words(&words))
     };
-    all.flat_map(|capability| {
-        [Driver::Nvcc, Driver::Clang].map(|driver| of_driver(driver, capability))
-    })
-    .collect()
+    let cuda = all
+        .map(DeviceArch::Cuda)
+        .flat_map(|arch| [Driver::Nvcc, Driver::Clang].map(|driver| of_driver(driver, &arch)));
+    let rocm = KNOWN
+        .iter()
+        .filter_map(|name| name.parse::<RocmArch>().ok());
+    let rocm = rocm.map(DeviceArch::Rocm);
+    let rocm = rocm.map(|arch| of_driver(Driver::Hip, &arch));
+    cuda.chain(rocm).collect()
 }

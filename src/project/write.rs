@@ -20,12 +20,15 @@ const SCRIPTS: &str = "cmake";
 
 /// The files that a project may have. NB: a record that names another file was not written by this
 /// program, and no such file is removed.
-const KNOWN: [&str; 11] = [
+const KNOWN: [&str; 14] = [
     "CMakeLists.txt",
     "cmake/_ops.py.in",
+    "cmake/device.cmake",
     "cmake/environment.py",
+    "cmake/hipify.py",
     "cmake/kernel.cmake",
     "cmake/kernel.json",
+    "cmake/metallib.h.in",
     "cmake/module.cpp",
     "cmake/package.py",
     "cmake/registration.h.in",

@@ -17,11 +17,14 @@ def torch_device(torch):
         capabilities = {torch.cuda.get_device_capability(gpu) for gpu in gpus}
         return "cuda", torch.version.cuda, sorted(f"{major}.{minor}" for major, minor in capabilities)
     if torch.version.hip:
-        return "rocm", torch.version.hip, []
+        gpus = range(torch.cuda.device_count()) if torch.cuda.is_available() else ()
+        names = {torch.cuda.get_device_properties(gpu).gcnArchName.partition(":")[0] for gpu in gpus}
+        return "rocm", torch.version.hip, sorted(names)
     if torch.backends.mps.is_available():
         return "metal", "", []
     if getattr(torch.version, "xpu", None):
-        return "xpu", torch.version.xpu, []
+        # 20250301 is of oneAPI 2025.3.
+        return "xpu", f"{torch.version.xpu[:4]}.{int(torch.version.xpu[4:6])}", []
     return "cpu", "", []
 
 

@@ -6,7 +6,7 @@ use std::process::Command;
 use camino::Utf8Path;
 use kernel_builder::kernel::Kernel;
 use kernel_builder::matrix::{matrix, table};
-use kernel_builder::plan::{UnitGroup, VariantPlan, plan};
+use kernel_builder::plan::{Driver, SourceKind, UnitGroup, VariantPlan, plan};
 
 use crate::common::folder::{Folder, example};
 use crate::common::program::run;
@@ -32,14 +32,22 @@ fn whole(group: &UnitGroup) -> Vec<String> {
 
 /// Asserts that CMake compiles every source with the flags of the build by Nix.
 #[track_caller]
-fn assert_flags_of_nix(project: &Path, tree: &str, name: &str) {
+pub fn assert_flags_of_nix(project: &Path, tree: &str, name: &str) {
     let variant = variant(project, name);
     let groups = variant.components.iter().flat_map(|own| &own.units);
     let mut sources = 0;
     for group in groups {
         for source in &group.sources {
+            // Shaders are no files of a target: CMake runs their compiler as another program.
+            if group.kind == SourceKind::Metal {
+                continue;
+            }
             let mut expected = whole(group);
-            let mut found = decided(&command_of(project, tree, source));
+            let compiled = match group.driver {
+                Driver::Hip => source.replace("_cuda.cu", "_hip.hip"),
+                _ => source.clone(),
+            };
+            let mut found = decided(&command_of(project, tree, &compiled));
             // CMake passes this one by itself, too.
             let passed_on = "-forward-unknown-to-host-compiler";
             if found.first().is_some_and(|word| word == passed_on) {

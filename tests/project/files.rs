@@ -189,28 +189,22 @@ fn a_unique_id_is_part_of_names() {
     );
 }
 
+/// Scripts for a device belong to the kernels that are for it.
 #[test]
-fn a_kernel_for_other_devices_gets_a_note_or_a_reason() {
+fn a_kernel_of_every_backend_gets_the_scripts_of_each() {
     let folder = crate::common::folder::fixture("all-backends");
     let output = run_command("create-pyproject", folder.path(), &[]);
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{words}");
-    assert!(
-        words.contains("does not build for metal, rocm, xpu"),
-        "{words}"
-    );
-
-    let folder = example("relu");
-    let text = folder.read("build.toml");
-    let (start, _) = text.split_once("[kernel.relu_cpu]").expect("a section");
-    let section = "[kernel.amd]\nbackend = \"rocm\"\ndepends = []\nsrc = [\"csrc/relu_cuda.cu\"]\n";
-    let text = start.replace("[\"cpu\", \"cuda\"]", "[\"rocm\"]") + section;
-    folder.write("build.toml", text);
-    let (code, words) = refused(&folder, &[]);
-    assert!(
-        code == Some(3) && words.contains("project::backend"),
-        "{words}"
-    );
+    assert!(!words.contains("does not build"), "{words}");
+    let has = |folder: &Folder, name: &str| folder.path().join("cmake").join(name).exists();
+    let plain = example("relu");
+    succeed("create-pyproject", plain.path(), &[]);
+    for name in ["hipify.py", "metallib.h.in"] {
+        assert!(has(&folder, name) && !has(&plain, name), "{name}");
+    }
+    succeed("clean-pyproject", folder.path(), &[]);
+    assert!(!folder.path().join("cmake").exists());
 }
 
 /// Scripts are the same for every kernel, so a path of this repository would be in all of them.
@@ -218,7 +212,13 @@ fn a_kernel_for_other_devices_gets_a_note_or_a_reason() {
 fn every_script_is_in_the_project() {
     let folder = example("relu");
     succeed("create-pyproject", folder.path(), &[]);
-    for name in ["kernel.cmake", "environment.py", "package.py", "module.cpp"] {
+    for name in [
+        "device.cmake",
+        "kernel.cmake",
+        "environment.py",
+        "package.py",
+        "module.cpp",
+    ] {
         let own = Path::new(REPOSITORY).join("templates/project").join(name);
         let own = std::fs::read_to_string(own).expect("a template");
         assert!(

@@ -6,6 +6,7 @@ mod common;
 
 mod builds;
 mod clean;
+mod devices;
 mod files;
 mod tools;
 

@@ -86,10 +86,12 @@ pub fn command_of(project: &Path, tree: &str, source: &str) -> Vec<String> {
     let entries: Vec<serde_json::Value> =
         serde_json::from_str(&format!("[{database}")).expect("JSON");
     let name = format!("/{source}");
+    // NB: a generated file is an input of steps without a compiler, too.
     let is_wanted = |entry: &&serde_json::Value| {
-        entry["file"]
-            .as_str()
-            .is_some_and(|file| file.ends_with(&name))
+        let has =
+            |key: &str, matches: &dyn Fn(&str) -> bool| entry[key].as_str().is_some_and(matches);
+        has("file", &|file| file.ends_with(&name))
+            && has("command", &|words| words.contains(" -c "))
     };
     let entry = entries.iter().find(is_wanted).expect(source);
     // The shell that reads the command is the one to say which words it has.
