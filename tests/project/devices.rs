@@ -103,7 +103,7 @@ fn projects_for_rocm_have_the_flags_of_nix() {
         .read("tree/hip/kernel_relu_rocm/csrc/relu_hip.hip");
     assert!(translated.contains("hipStream_t"), "{translated}");
 
-    // Of the machine's GPUs, those that the kernel is for.
+    // The kernel is for some of the machine's GPUs, and is compiled for these.
     for (gpus, archs) in [(&["gfx942"][..], 1), (&["gfx942", "gfx1"], 2)] {
         let all = Elsewhere::new("rocm", "7.2", gpus, ("x86_64", "linux"));
         let clang = all.program("rocm/bin/clang++", HIP);
