@@ -38,10 +38,6 @@ const FOREIGN_COMMANDS: &[(&[&str], &str)] = &[
         "a similar subcommand exists: 'check-abi'",
     ),
     (
-        &["fill-card"],
-        "kernel-builder builds kernels and writes no cards",
-    ),
-    (
         &["shell", "develop", "dev"],
         "a similar subcommand exists: 'devshell'",
     ),
