@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Output;
 
 use common::archives::wheel;
-use common::folder::{REPOSITORY, copy_tracked};
+use common::folder::{REPOSITORY, copy, copy_tracked};
 use common::program::words;
 use common::world::{SYSTEM, World};
 use serde_json::{Value, json};
@@ -61,19 +61,24 @@ impl Index {
 
     /// Adds a wheel to the index.
     fn wheel(&self, name: &str, version: &str, requires: &[&str]) {
+        self.wheel_for("py3-none-any", name, version, requires);
+    }
+
+    /// Adds a wheel with a tag to the index.
+    fn wheel_for(&self, tag: &str, name: &str, version: &str, requires: &[&str]) {
         let mut metadata = format!("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n");
         for requirement in requires {
             metadata += &format!("Requires-Dist: {requirement}\n");
         }
         let info = format!("{name}-{version}.dist-info");
-        let tags = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n";
+        let tags = format!("Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}\n");
         let members = [
             (format!("{info}/METADATA"), &*metadata),
-            (format!("{info}/WHEEL"), tags),
+            (format!("{info}/WHEEL"), &*tags),
             (format!("{info}/RECORD"), ""),
             (format!("{name}.py"), version),
         ];
-        let file = format!("files/{name}-{version}-py3-none-any.whl");
+        let file = format!("files/{name}-{version}-{tag}.whl");
         self.write(&file, wheel(&members));
     }
 
@@ -182,6 +187,34 @@ fn pip_chooses_what_fits_this_python_and_what_every_kernel_has() {
     let text = index.file();
     index.pin(&["helper<2"]);
     assert_eq!(index.file(), text, "the same again is the same file");
+}
+
+/// A package without wheels for aarch64 could not be pinned on x86-64 machines either.
+#[test]
+fn a_system_that_lacks_a_wheel_is_left_out_and_named() {
+    let index = Index::new();
+    let pins = index.path("library/nix/pins");
+    copy(&pins.join(SYSTEM), &pins.join("aarch64-linux"));
+    index.wheel_for("cp311-cp311-manylinux_2_17_x86_64", "compiled", "1.0", &[]);
+    index.pin(&["helper"]);
+    let systems = |index: &Index| -> Value {
+        let file: Value = serde_json::from_str(&index.file()).expect("JSON");
+        file["systems"]
+            .as_object()
+            .expect("systems")
+            .keys()
+            .cloned()
+            .collect()
+    };
+    assert_eq!(systems(&index), json!(["aarch64-linux", SYSTEM]));
+    let output = index.run("pin-python", &["compiled"]);
+    assert_eq!(output.status.code(), Some(0), "{}", words(&output));
+    assert!(
+        words(&output).contains("aarch64-linux is left out"),
+        "{}",
+        words(&output)
+    );
+    assert_eq!(systems(&index), json!([SYSTEM]));
 }
 
 #[test]

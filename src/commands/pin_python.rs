@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::{CommandError, count, print};
+use crate::build::system;
 use crate::cli::PinPythonArgs;
 use crate::emit::{self, Written};
 use crate::kernel::Kernel;
@@ -22,7 +23,10 @@ pub fn run(arguments: &PinPythonArgs) -> Result<(), CommandError> {
         return Err(CommandError::NoPackages);
     }
     status("asking pip for wheels and what they require");
-    let new = old.with_packages(added)?;
+    let (new, left_out) = old.with_packages(added, &system())?;
+    for (system, why) in left_out {
+        status(format_args!("{system} is left out: {why}"));
+    }
     for request in added.iter().filter(|request| !new.requests(request)) {
         print(&format!(
             "{request}: every kernel's checks and shells have this package\n"

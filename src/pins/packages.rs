@@ -124,12 +124,17 @@ impl PythonPackages {
         systems.map(|(system, archives)| (system.as_str(), archives.as_slice()))
     }
 
-    /// These packages and more. Pinned packages keep their version; if `added` is empty, all get
-    /// the newest version that fits.
+    /// These packages and more, and the systems that are left out since they lack a wheel, each
+    /// with the reason. Pinned packages keep their version; if `added` is empty, all get the newest
+    /// version that fits.
     ///
     /// # Errors
-    /// The errors of pip and of its indexes.
-    pub fn with_packages(&self, added: &[PackageRequest]) -> Result<Self, PackagesError> {
+    /// The errors of pip and of its indexes about wheels for `own_system`.
+    pub fn with_packages(
+        &self,
+        added: &[PackageRequest],
+        own_system: &str,
+    ) -> Result<(Self, BTreeMap<String, PinError>), PackagesError> {
         let runtime::RuntimeToolchain { python, torch, .. } = runtime::common_toolchain();
         let names = |request: &PackageRequest| added.iter().any(|new| new.name == request.name);
         let mut requested = self.requested.clone();
@@ -137,6 +142,7 @@ impl PythonPackages {
         requested.extend(added.iter().cloned());
 
         let mut systems = BTreeMap::new();
+        let mut left_out = BTreeMap::new();
         for system in runtime::systems(&python) {
             let provided = versions(&system, &[format!("{python}-packages")])?;
             let present = versions(
@@ -156,7 +162,14 @@ impl PythonPackages {
                 requirements: requested.iter().map(ToString::to_string).collect(),
                 constraints: kept.chain(provided.clone()).collect(),
                 present: present.clone(),
-            })?;
+            });
+            let resolved = match resolved {
+                Err(why) if system != own_system => {
+                    left_out.insert(system, why);
+                    continue;
+                }
+                resolved => resolved?,
+            };
             requested.retain(|request| {
                 !provided.contains_key(&request.name) && !present.contains_key(&request.name)
             });
@@ -164,11 +177,12 @@ impl PythonPackages {
             let own = own.filter(|wheel| !provided.contains_key(&wheel.name));
             systems.insert(system.clone(), archives(own, self.archives(&system))?);
         }
-        Ok(Self {
+        let packages = Self {
             comment: format!("{MARKER} pin-python`; do not edit"),
             requested,
             systems,
-        })
+        };
+        Ok((packages, left_out))
     }
 
     /// Whether no package is requested.
