@@ -1,11 +1,13 @@
-//! The command line, as clap reads it. In cli/, author.rs, built.rs and hub.rs have the arguments
-//! of some commands, help.rs the ends of help texts. The commands themselves are in src/commands/.
+//! The command line, as clap reads it. In cli/, author.rs, built.rs, hub.rs and pins.rs have the
+//! arguments of some commands, help.rs the ends of help texts. The commands themselves are in
+//! src/commands/.
 
 mod author;
 mod built;
 pub mod complete;
 mod help;
 mod hub;
+mod pins;
 
 use std::ffi::OsString;
 
@@ -14,8 +16,8 @@ use clap::{ArgAction, Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHin
 use clap_complete::Shell;
 
 pub use self::author::{
-    BenchmarkArgs, FillCardArgs, InitArgs, NewFramework, SkillsAddArgs, SkillsArgs, SkillsCommand,
-    TestArgs,
+    BenchmarkArgs, CleanPyprojectArgs, CreatePyprojectArgs, FillCardArgs, InitArgs, NewFramework,
+    SkillsAddArgs, SkillsArgs, SkillsCommand, TestArgs,
 };
 pub use self::built::{
     CheckAbiArgs, CheckBuildsArgs, DiffArgs, HashArgs, SignArgs, ToWheelArgs, VerifyArgs,
@@ -24,7 +26,7 @@ pub use self::hub::{
     BuildAndUploadArgs, DownloadArgs, LockArgs, RepositoryKind, ResolveArgs, ServeArgs, UploadArgs,
     UploadFlags,
 };
-use crate::pins::packages::PackageRequest;
+pub use self::pins::{FetchArgs, PinArgs, PinProfile, PinPythonArgs, VerifyPinsArgs};
 
 /// The heading of the options that every command has.
 const GLOBAL: &str = "Global options";
@@ -252,51 +254,10 @@ fn read_source(text: &str) -> Result<String, String> {
     }
 }
 
-/// The arguments of `clean-pyproject`.
-#[derive(Debug, Args)]
-pub struct CleanPyprojectArgs {
-    #[command(flatten)]
-    pub kernel: KernelArgs,
-    /// The folder that the project was written to [default: the kernel's]
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub target_dir: Option<Utf8PathBuf>,
-    /// Remove nothing; list the files
-    #[arg(short, long)]
-    pub dry_run: bool,
-    /// Remove also files that somebody edited
-    #[arg(short, long)]
-    pub force: bool,
-    /// Has no effect: other builders need it to find the files
-    #[arg(long, hide = true, value_name = "ID")]
-    pub ops_id: Option<String>,
-}
-
 /// The arguments of `completions`.
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
     pub shell: Shell,
-}
-
-/// The arguments of `create-pyproject`.
-#[derive(Debug, Args)]
-pub struct CreatePyprojectArgs {
-    #[command(flatten)]
-    pub kernel: KernelArgs,
-    /// Another folder to write to, which has a copy of the kernel's files [default: the kernel's]
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub target_dir: Option<Utf8PathBuf>,
-    /// Replace also files that somebody edited
-    #[arg(short, long)]
-    pub force: bool,
-    /// The end of build ids [default: a hash of the kernel's files, as in a build by Nix]
-    #[arg(long, value_name = "ID", visible_alias = "ops-id")]
-    pub unique_id: Option<String>,
-    /// The commit of the kernel, whole, for metadata.json of builds [default: no commit]
-    #[arg(long, value_name = "OID")]
-    pub kernel_sha: Option<String>,
-    /// The kernel's files differ from that commit
-    #[arg(long, requires = "kernel_sha")]
-    pub kernel_dirty: bool,
 }
 
 /// The arguments of `doctor`.
@@ -313,37 +274,6 @@ pub struct ExplainArgs {
     /// The code, such as KB0101 or variants::unknown
     #[arg(add = complete::codes())]
     pub code: Option<String>,
-}
-
-/// The arguments of `fetch`.
-#[derive(Debug, Args)]
-pub struct FetchArgs {
-    #[command(flatten)]
-    pub kernel: KernelArgs,
-    #[command(flatten)]
-    pub variants: VariantArgs,
-    /// Also the files that checks need: Python, torch, the `kernels` client
-    #[arg(long)]
-    pub check: bool,
-    /// Also the files that a shell needs; without --variant, for the variant that suits this
-    /// machine
-    #[arg(long, conflicts_with = "check")]
-    pub shell: bool,
-    /// Instead, the files that Nix needs to build this program from its sources
-    #[arg(long, conflicts_with_all = ["path", "names", "check", "shell", "json"])]
-    pub tool: bool,
-    /// Use no network: only the store, the download cache and --from
-    #[arg(long)]
-    pub offline: bool,
-    /// Take files from a folder that --to wrote, before any other source
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub from: Option<Utf8PathBuf>,
-    /// Also write all files to a folder, for a machine without a network
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub to: Option<Utf8PathBuf>,
-    /// Print events, one JSON object a line; the last has the outcome
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// The arguments of `format`.
@@ -416,51 +346,6 @@ pub struct ManArgs {
     pub dir: Utf8PathBuf,
 }
 
-/// The arguments of `pin`.
-#[derive(Debug, Args)]
-pub struct PinArgs {
-    /// Only these families of pins, such as cuda-13.0 [default: all]
-    #[arg(value_name = "FAMILY", add = complete::families())]
-    pub families: Vec<String>,
-    /// Add this torch release: its variants and the pins that they need
-    #[arg(long, value_name = "RELEASE", conflicts_with = "families")]
-    pub torch: Option<String>,
-    /// Only this system, such as x86_64-linux
-    #[arg(long, conflicts_with = "torch")]
-    pub system: Option<String>,
-    /// Write the changes
-    #[arg(long)]
-    pub write: bool,
-    /// Take new content of this file, though its name is the same; may be given several times
-    #[arg(long, value_name = "FILE")]
-    pub accept: Vec<String>,
-    /// A checkout of kernel-builder [default: the one around the current folder]
-    #[arg(
-        long,
-        value_name = "DIR",
-        default_value = ".",
-        hide_default_value = true
-    )]
-    pub repository: Utf8PathBuf,
-}
-
-/// The arguments of `pin-python`.
-#[derive(Debug, Args)]
-pub struct PinPythonArgs {
-    /// Packages of pip's index to add, such as rich or 'rich>=14,<16'; without any, newer versions
-    /// of those pinned
-    #[arg(value_name = "NAME")]
-    pub names: Vec<PackageRequest>,
-    /// Folder of the kernel
-    #[arg(
-        long,
-        value_name = "KERNEL_DIR",
-        default_value = ".",
-        hide_default_value = true
-    )]
-    pub kernel: Utf8PathBuf,
-}
-
 /// The arguments of `plan`.
 #[derive(Debug, Args)]
 pub struct PlanArgs {
@@ -521,26 +406,6 @@ pub struct UpdateBuildArgs {
     pub sources: bool,
 }
 
-/// The arguments of `verify-pins`.
-#[derive(Debug, Args)]
-pub struct VerifyPinsArgs {
-    /// Only these families of pins, such as cuda-13.0 [default: all]
-    #[arg(value_name = "FAMILY", add = complete::families())]
-    pub families: Vec<String>,
-    /// Only the pins that variants of this profile need
-    #[arg(long, value_enum)]
-    pub profile: Option<PinProfile>,
-    /// Read also the files taken from archives, and compare them
-    #[arg(long)]
-    pub deep: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-    /// A checkout of kernel-builder whose pins to check [default: those of this program]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub repository: Option<Utf8PathBuf>,
-}
-
 /// The arguments of `verify-reproducible`.
 #[derive(Debug, Args)]
 pub struct VerifyReproducibleArgs {
@@ -595,15 +460,6 @@ pub struct JobArgs {
     /// Cores that one compilation may use
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub cores: u16,
-}
-
-/// The profile of pins, as a person writes it.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum PinProfile {
-    /// Package indexes, through the machine's own pip and apt.
-    Registry,
-    /// The vendors' own archives, by URL.
-    Vendor,
 }
 
 /// The value of `--color` among arguments, which need not be right otherwise.

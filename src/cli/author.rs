@@ -1,5 +1,5 @@
-//! The arguments of the commands of a kernel's author: `benchmark`, `fill-card`, `init`,
-//! `skills` and `test`.
+//! The arguments of the commands of a kernel's author: `benchmark`, `clean-pyproject`,
+//! `create-pyproject`, `fill-card`, `init`, `skills` and `test`.
 
 use camino::Utf8PathBuf;
 use clap::builder::PossibleValuesParser;
@@ -174,4 +174,45 @@ impl NewFramework {
 fn backend_words() -> PossibleValuesParser {
     let backends = Backend::ALL.iter().map(|backend| backend.as_str());
     backends.chain(["all"]).collect::<Vec<_>>().into()
+}
+
+/// The arguments of `clean-pyproject`.
+#[derive(Debug, Args)]
+pub struct CleanPyprojectArgs {
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    /// The folder that the project was written to [default: the kernel's]
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub target_dir: Option<Utf8PathBuf>,
+    /// Remove nothing; list the files
+    #[arg(short, long)]
+    pub dry_run: bool,
+    /// Remove also files that somebody edited
+    #[arg(short, long)]
+    pub force: bool,
+    /// Has no effect: other builders need it to find the files
+    #[arg(long, hide = true, value_name = "ID")]
+    pub ops_id: Option<String>,
+}
+
+/// The arguments of `create-pyproject`.
+#[derive(Debug, Args)]
+pub struct CreatePyprojectArgs {
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    /// Another folder to write to, which has a copy of the kernel's files [default: the kernel's]
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub target_dir: Option<Utf8PathBuf>,
+    /// Replace also files that somebody edited
+    #[arg(short, long)]
+    pub force: bool,
+    /// The end of build ids [default: a hash of the kernel's files, as in a build by Nix]
+    #[arg(long, value_name = "ID", visible_alias = "ops-id")]
+    pub unique_id: Option<String>,
+    /// The commit of the kernel, whole, for metadata.json of builds [default: no commit]
+    #[arg(long, value_name = "OID")]
+    pub kernel_sha: Option<String>,
+    /// The kernel's files differ from that commit
+    #[arg(long, requires = "kernel_sha")]
+    pub kernel_dirty: bool,
 }
