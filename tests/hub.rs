@@ -13,7 +13,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use common::folder::{Folder, example};
 use common::loopback::Server;
-use common::program::{build, built_library, kernel_builder, python, run, words};
+use common::program::{build, built_library, kernel_builder, python, run, set_hub, words};
 use kernel_builder::hub::api::{HubRef, HubRefs};
 use kernel_builder::hub::requirement::requirements_of;
 use kernel_builder::hub::resolve::LoaderFacts;
@@ -90,17 +90,9 @@ impl World {
 
     /// Lets a program know this Hub and no other.
     fn set_environment(&self, command: &mut Command) {
-        for name in [
-            "HF_HUB_CACHE",
-            "HF_HUB_OFFLINE",
-            "KERNELS_CACHE",
-            "LOCAL_KERNELS",
-        ] {
-            command.env_remove(name);
-        }
+        let home = self.folder.path().join("home");
+        set_hub(command, self.hub.url("").trim_end_matches('/'), &home);
         command
-            .env("HF_ENDPOINT", self.hub.url("").trim_end_matches('/'))
-            .env("HF_HOME", self.folder.path().join("home"))
             .env("HF_HUB_DISABLE_XET", "1")
             .env("KERNEL_BUILDER_STALL_SECONDS", "2");
     }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use common::archives::sha256;
 use common::folder::Folder;
-use common::program::{kernel_builder, python, run, send, words};
+use common::program::{kernel_builder, python, run, send, set_hub, words};
 use serde_json::{Value, json};
 
 const REPOSITORY: &str = "acme/made-up";
@@ -155,18 +155,9 @@ impl Mirror {
 
     /// Lets a program know this server and no other Hub.
     fn set_environment(&self, command: &mut Command) {
-        for name in [
-            "HF_HUB_CACHE",
-            "HF_HUB_OFFLINE",
-            "KERNELS_CACHE",
-            "LOCAL_KERNELS",
-            "HF_TOKEN",
-        ] {
-            command.env_remove(name);
-        }
-        command
-            .env("HF_ENDPOINT", format!("http://{}", self.address))
-            .env("HF_HOME", self.folder.path().join("home"));
+        let home = self.folder.path().join("home");
+        set_hub(command, &format!("http://{}", self.address), &home);
+        command.env_remove("HF_TOKEN");
     }
 }
 

@@ -1,4 +1,5 @@
-//! The includes among the files of a kernel: which files a source reaches, as compilers find them.
+//! The includes among the files of a kernel, and the files that a source reaches, found as
+//! compilers find them.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};

@@ -1,4 +1,4 @@
-//! Which wheels a build makes, and the members of each: one wheel for each platform, with every
+//! The wheels of a build, and the members of each: one wheel for each platform, with every
 //! variant that it can run, or one for each variant.
 
 use std::collections::{BTreeMap, BTreeSet};

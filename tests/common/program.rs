@@ -26,6 +26,19 @@ pub fn kernel_builder(command: &str) -> Command {
     program
 }
 
+/// Lets a program know one Hub and no other, with its cache below `home`.
+pub fn set_hub(command: &mut Command, url: &str, home: &Path) {
+    for name in [
+        "HF_HUB_CACHE",
+        "HF_HUB_OFFLINE",
+        "KERNELS_CACHE",
+        "LOCAL_KERNELS",
+    ] {
+        command.env_remove(name);
+    }
+    command.env("HF_ENDPOINT", url).env("HF_HOME", home);
+}
+
 /// `kernel-builder build` of some variants of a kernel; the default ones if none is named.
 pub fn build(kernel: &Path, variants: &[&str]) -> Command {
     let mut program = kernel_builder("build");
