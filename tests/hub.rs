@@ -510,6 +510,73 @@ fn locked_files_are_downloaded_with_their_hashes() {
     assert!(said.contains("it has v1, v2"), "{said}");
 }
 
+/// A kernel on the Hub becomes the wheels that its folder became, of the version that is asked for.
+#[test]
+fn wheels_are_packed_of_kernels_on_the_hub() {
+    let world = World::new();
+    world.succeed();
+    world.build(2, "two");
+    world.succeed();
+    let wheels = |kernel: &str, out: &str, arguments: &[&str]| {
+        let mut program = kernel_builder("to-wheel");
+        world.set_environment(&mut program);
+        program.current_dir(world.folder.path());
+        program.env_remove("SOURCE_DATE_EPOCH").arg(kernel);
+        let output = program.args(["--out", out]).args(arguments).output();
+        output.expect("run")
+    };
+    let bytes = |out: &str| {
+        let files = std::fs::read_dir(world.folder.path().join(out)).expect("wheels");
+        let files = files.map(|file| file.expect("a wheel").path());
+        let read = |path: std::path::PathBuf| {
+            let content = std::fs::read(&path).expect("a wheel");
+            (path.file_name().expect("a name").to_owned(), content)
+        };
+        files.map(read).collect::<BTreeMap<_, _>>()
+    };
+    let asked = |kernel: &str, out: &str, arguments: &[&str]| {
+        let output = wheels(kernel, out, arguments);
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{kernel}: {}",
+            words(&output)
+        );
+        bytes(out)
+    };
+    let two = asked("kernel", "of-folder", &[]);
+    assert_eq!(asked(REPOSITORY, "newest", &[]), two);
+    for (number, version) in ["1", "<2", "v1"].into_iter().enumerate() {
+        let one = asked(&format!("{REPOSITORY}@{version}"), &number.to_string(), &[]);
+        let names = one.keys().map(|name| name.to_string_lossy().into_owned());
+        let names: Vec<String> = names.collect();
+        assert!(
+            !names.is_empty() && names.iter().all(|name| name.starts_with("made_up-1-")),
+            "{names:?}"
+        );
+    }
+
+    // Only the chosen variant comes from the Hub.
+    std::fs::remove_dir_all(world.folder.path().join("home/hub")).expect("removed");
+    asked(REPOSITORY, "some", &["--variant", VARIANTS[0]]);
+    let cache = world.folder.path().join("home/hub/kernels--acme--made-up");
+    let snapshot = std::fs::read_dir(cache.join("snapshots")).expect("snapshots");
+    let snapshot = snapshot.map(|entry| entry.expect("an entry").path());
+    let builds = snapshot.flat_map(|path| std::fs::read_dir(path.join("build")).expect("builds"));
+    let builds: Vec<_> = builds
+        .map(|build| build.expect("a build").file_name())
+        .collect();
+    assert_eq!(builds, [VARIANTS[0]]);
+
+    let said = world.fail(&wheels(&format!("{REPOSITORY}@>2"), "none", &[]), 3);
+    assert!(said.contains("it has v1, v2"), "{said}");
+    let said = world.fail(&wheels("no/such/folder", "none", &[]), 3);
+    assert!(said.contains("read the builds in no/such/folder"), "{said}");
+    let unknown = ["--variant", "torch-none"];
+    let said = world.fail(&wheels(REPOSITORY, "none", &unknown), 2);
+    assert!(said.contains(VARIANTS[0]), "{said}");
+}
+
 /// The client takes downloaded kernels with the Hub switched off.
 #[test]
 #[ignore = "needs the client: run by `make test`"]

@@ -80,9 +80,9 @@ pub struct SignArgs {
 #[derive(Debug, Args)]
 pub struct ToWheelArgs {
     /// Folder of the kernel, of several variants, of one variant, or of a kernel in the cache of a
-    /// Hub client
-    #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
-    pub dir: Utf8PathBuf,
+    /// Hub client; or a kernel on the Hub
+    #[arg(value_name = "DIR|ORGANISATION/NAME[@VERSION]", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub kernel: Utf8PathBuf,
     #[command(flatten)]
     pub variants: VariantArgs,
     /// Write one wheel for each variant, with a local version such as 1+torch211.cxx11.cu130

@@ -286,8 +286,10 @@ Examples:
   kernel-builder to-wheel                        the build/ here, into dist/
   kernel-builder to-wheel relu --index /srv/wheels
   kernel-builder to-wheel relu --split --variant '*-cu130-*'
+  kernel-builder to-wheel 'kernels-community/activation@>=1,<3'
 
-DIR may be a snapshot in the cache of a Hub client. A wheel holds the variants of one platform; `import` takes the one that fits torch. The builds are checked as \
+A kernel that is no folder here is downloaded into the cache of the Hub's clients, as `download` does; VERSION is an integer, \
+specifiers, a branch, a tag or a commit, and the newest version without it. DIR may be a snapshot in the cache of a Hub client. A wheel holds the variants of one platform; `import` takes the one that fits torch. The builds are checked as \
 `verify` does. SOURCE_DATE_EPOCH sets the time of files, which is 1980 otherwise.";
 
 pub const UPDATE_BUILD: &str = "\

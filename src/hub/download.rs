@@ -29,10 +29,9 @@ pub fn download(
     wanted: impl Fn(&str) -> bool,
 ) -> Result<usize, HubError> {
     let repository = HubRepository::kernel(&kernel.repo_id)?;
-    let folder = format!("kernels--{}", kernel.repo_id.replace('/', "--"));
-    let folder = client.settings.cache.join(folder);
+    let folder = cache_folder(client, kernel);
     let blobs = folder.join("blobs");
-    let snapshot = folder.join("snapshots").join(&kernel.commit);
+    let snapshot = snapshot(client, kernel);
     let of_variant = |path: &str| variant_of(path).is_some_and(&wanted);
     let files: Vec<(&String, &LockedFile)> = kernel
         .files
@@ -59,6 +58,18 @@ pub fn download(
         std::fs::remove_file(&list).map_err(HubError::io(format!("remove {list}")))?;
     }
     Ok(number)
+}
+
+/// The folder of a kernel in the cache, with all of its commits.
+fn cache_folder(client: &HubClient, kernel: &LockedKernel) -> Utf8PathBuf {
+    let name = format!("kernels--{}", kernel.repo_id.replace('/', "--"));
+    client.settings.cache.join(name)
+}
+
+/// The folder in the cache with the downloaded files of a locked kernel.
+pub fn snapshot(client: &HubClient, kernel: &LockedKernel) -> Utf8PathBuf {
+    let snapshots = cache_folder(client, kernel).join("snapshots");
+    snapshots.join(&kernel.commit)
 }
 
 /// The files whose content is not in the cache, by blob. A blob with another content is removed.

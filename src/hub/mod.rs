@@ -15,7 +15,7 @@ mod upload_plan;
 
 pub use self::build_folder::BuildFolder;
 pub use self::client::HubClient;
-pub use self::download::download;
+pub use self::download::{download, snapshot};
 pub use self::error::HubError;
 pub use self::settings::{HubSettings, HubToken};
 pub use self::upload::upload;

@@ -83,6 +83,25 @@ impl KernelRequirement {
     }
 }
 
+/// Reads `OWNER/NAME`, which asks for the newest version, or `OWNER/NAME@VERSION`. The version is
+/// an integer, specifiers, or the name of a branch, a tag or a commit.
+impl FromStr for KernelRequirement {
+    type Err = HubError;
+
+    fn from_str(text: &str) -> Result<Self, HubError> {
+        let Some((repository, version)) = text.split_once('@') else {
+            return Self::new(text, None);
+        };
+        match Self::new(repository, Some(version)) {
+            Err(HubError::Version { .. }) if !version.is_empty() => Ok(Self {
+                repository: repository.parse()?,
+                wanted: WantedKernelVersion::Revision(version.to_owned()),
+            }),
+            result => result,
+        }
+    }
+}
+
 impl std::fmt::Display for KernelRequirement {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.wanted {
