@@ -10,7 +10,8 @@
   : The kernel's folder, e.g. `./.`.
 
   `self`
-  : The kernel's flake. No output depends on its revision: a build is named after its content.
+  : The kernel's flake. What it builds says the flake's revision (metadata.json); no step that
+    compiles, links or packs depends on it.
 
   `torchVersions` (optional)
   : The variants that the outputs have: a list of patterns such as `[ "torch211-*" ]`, or a function
@@ -24,7 +25,8 @@
     addition. `kernel-builder pin-python` pins them in the kernel's python-packages.json.
 
   `rev` (deprecated)
-  : A revision. Older flakes pass it instead of `self`; it has no effect.
+  : A revision. Older flakes pass it instead of `self`; it has no effect, so that builds do not say
+    theirs.
 
   # Example
 

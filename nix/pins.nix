@@ -103,8 +103,9 @@ in
     in
     map (folder: "${root}/${folder}") family.include;
 
-  # Whether a family of this name exists.
+  # Whether a family of this name exists, and its file.
   hasFamily = name: builtins.pathExists (path name);
+  inherit path;
 
   # An archive, from a set of its `file`, `sha256` and perhaps `urls`.
   inherit archive;

@@ -82,6 +82,7 @@ let
   headers = forFamilies pins.headers;
   pythons = forFamilies (name: import ./toolchains/python.nix { inherit name pins run; });
   program = import ./program.nix { inherit run seed; };
+  familiesOf = import ./kernel/families.nix { inherit pins stepPython; };
   # NB: whoever lacks the program has a clone with the script, which needs pip, apt and Nix alone.
   fetchTool = "`kernel-builder fetch --tool`, or scripts/fetch-tool.py of kernel-builder's repository";
   tool =
@@ -173,6 +174,11 @@ in
     # NB: `families` of src/matrix/table.rs and variant.rs name the same.
     interpreter = interpreters.${stepPython} or null;
   };
-  bundle = import ./kernel/bundle.nix { inherit run; };
+  inherit familiesOf;
+  bundle = import ./kernel/bundle.nix {
+    inherit familiesOf run;
+    familyFiles = forFamilies (name: "${pins.path name}");
+    interpreter = interpreters.${stepPython} or null;
+  };
   inherit program;
 }

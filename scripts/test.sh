@@ -27,4 +27,4 @@ scripts/newer-nix.sh target/nix-2.26
 export PATH=$PWD/target/nix-2.26/bin:$PATH NIX_REMOTE=$PWD/target/nix-store-2.26 NIX_CONFIG="${NIX_CONFIG-}
 sandbox-paths ="
 "$program" fetch examples/relu "${variants[@]}"
-cargo test --quiet --test end_to_end --test foreign_flakes -- --include-ignored "${skip[@]}"
+cargo test --quiet --test end_to_end --test foreign_flakes --test provenance -- --include-ignored "${skip[@]}"

@@ -9,9 +9,11 @@ use std::path::Path;
 use std::process::Output;
 
 use common::archives::wheel;
+use common::attested::{assert_same, write_flake};
+use common::clone::Clone;
 use common::folder::fixture;
 use common::kernel::Sample;
-use common::program::{build, built_library, printed, python, run, words};
+use common::program::{build, built_library, kernel_builder, printed, python, run, words};
 use common::world::World;
 
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
@@ -133,6 +135,15 @@ fn archives_of_headers_are_fetched_and_searched() {
         { "name": "half", "sha256": index.sha256(WHEEL) },
     ]);
     assert_eq!(metadata["header-depends"], expected);
+    run(kernel_builder("generate").arg(kernel.path()));
+    let library = Clone::new();
+    write_flake(kernel.path(), &library);
+    let by_flake = assert_same(kernel.path(), CPU);
+    let packages = std::fs::read_to_string(by_flake.join("sbom.cdx.json")).expect("packages");
+    assert!(
+        packages.contains(TARBALL) && packages.contains(WHEEL),
+        "{packages}"
+    );
 
     let carried = tempfile::tempdir().expect("a temporary folder");
     let to = carried.path().to_str().expect("UTF-8");

@@ -18,12 +18,32 @@ for variant in @bundle@/*; do
             grep -qF "\"${file#"$target"/}\":" "$digests" || fail "no build made $file"
         done
 done
+# Whether a signed build ($2) is the new one ($1), if the revision is not looked at. It stays then:
+# its signature would be lost, and what it says is still true.
+stays() {
+    [ -e "$2/metadata.json.sigstore" ] || [ -e "$2.minisig" ] || return 1
+    local drop='/^ *"commit": /d; /^ *"dirty": /d; /^ *"provenance.intoto.json": /d'
+    find "$1" -type f -print0 | while read -r -d '' file; do
+        own=$2/${file#"$1"/}
+        case $own in
+        "$2/provenance.intoto.json") [ -e "$own" ] ;;
+        "$2/metadata.json") [ "$(sed "$drop" "$file")" = "$(sed "$drop" "$own")" ] ;;
+        *) cmp -s "$file" "$own" ;;
+        esac || exit 1
+    done
+}
 mkdir -p build
 # NB: `kernel-builder build` removes folders of this name that a killed run leaves.
 staging=$(mktemp -d build/.kernel-builder-XXXXXX)
 trap 'rm -rf "$staging"' EXIT
 for variant in @bundle@/*; do
     target=build/${variant##*/}
+    if stays "$variant" "$target"; then
+        echo "$target is signed and stays as it is"
+        continue
+    fi
+    [ ! -e "$target/metadata.json.sigstore" ] && [ ! -e "$target.minisig" ] ||
+        echo "note: $target was signed: sign the new build" >&2
     cp -r "$variant" "$staging/new"
     chmod -R u+w "$staging/new"
     [ ! -e "$target" ] || mv "$target" "$staging/old"

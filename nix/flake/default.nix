@@ -21,12 +21,18 @@ let
     system: builtins.elem system (import ../systems.nix) && variantsOn system != [ ]
   ) kernel.systems;
 
+  revision = import ./revision.nix { inherit self; };
   pythonPackages = import ./python-packages.nix { inherit root; };
   outputs = builtins.listToAttrs (
     map (system: {
       name = system;
       value = import ./system.nix {
-        inherit doGetKernelCheck root system;
+        inherit
+          doGetKernelCheck
+          revision
+          root
+          system
+          ;
         isChosen = torchVersions != null;
         pythonInputs = [
           pythonCheckInputs

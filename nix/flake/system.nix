@@ -12,6 +12,8 @@
   isChosen ? false,
   # From ./python-packages.nix.
   pythonPackages,
+  # From ./revision.nix.
+  revision ? null,
 }:
 let
   recipes = (import ../recipes.nix).${system};
@@ -55,12 +57,14 @@ let
       }) (builtins.attrNames attrs)
     );
 
-  bundle =
-    variants:
+  bundleAs =
+    storeName: variants:
     recipes.bundle {
-      inherit name;
-      variants = map (variant: variant.package) variants;
+      inherit revision variants;
+      name = storeName;
+      kernel = name;
     };
+  bundle = bundleAs "${name}-bundle";
   # The bundle of the variants that are built by default. Where there are none, a derivation that
   # evaluates, for `nix flake show`, and fails with a message when it is built. NB: an empty folder
   # would count as a success.
@@ -138,7 +142,7 @@ in
     bundle = all;
     # The bundle, which also has each variant as an attribute: `nix build
     # .#redistributable.<variant>`.
-    redistributable = all // byName (variant: variant.package);
+    redistributable = all // byName (variant: bundleAs "${name}-${variant.variant}" [ variant ]);
     inherit ci;
   }
   // prefixed "bundle" bundles

@@ -11,10 +11,14 @@
 let
   pythonFiles = sources.find python.dir python.extensions;
   pythonTree = sources.tree pythonFiles;
+  pythonHashes = sources.list (pythonFiles ++ [ "build.toml" ]);
   # Whether there may be native files. NB: an input that nobody needs takes Nix time.
   hasOtherFiles = builtins.any (file: builtins.match ".*[.]pyi?" file == null) pythonFiles;
 in
 id: rec {
+  # The hashes of build.toml and of the Python files, as a file of the store.
+  inherit pythonHashes;
+
   # The build id, which names the Python module, the library and the op namespace. It is a hash of
   # the Python files too, since they may register operators under the namespace.
   namespace = "${id.prefix}_${sources.hash id.salt (id.files ++ pythonFiles)}";

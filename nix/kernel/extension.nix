@@ -108,16 +108,23 @@ let
       )
     )
   ) resolved.compiled;
+  # The same files with their hashes, as one file of the store.
+  hashesOf = builtins.mapAttrs (_: sources.list) filesOf;
 in
 row:
 let
   inherit (row) system toolchain;
-  plan = resolved.variant row;
+  planned = resolved.variant row;
+  plan = planned // {
+    id = planned.id // {
+      files = filesOf.${row.compilers};
+    };
+  };
   inherit (plan) variant;
   recipe = (import ../recipes.nix).${system};
   tools = recipe.toolchain toolchain;
   # NB: an `inherit` from the call itself would make Nix compute it twice.
-  contentOfVariant = content (plan.id // { files = filesOf.${row.compilers}; });
+  contentOfVariant = content plan.id;
   inherit (contentOfVariant) namespace package placeholder;
 
   # A library gets the build id in its package, so that a change of Python alone links nothing. NB:
@@ -196,6 +203,12 @@ in
   inherit (plan) bundle variant;
   inherit (row) backend;
   buildId = namespace;
+  # The archives of headers that build.toml describes, and files with the hashes of sources.
+  archives = kernel.archives or { };
+  sources = [
+    hashesOf.${row.compilers}
+    contentOfVariant.pythonHashes
+  ];
   # NB: lazy, so that a list of the names of variants computes no derivation.
   package = package recipe {
     inherit library variant;

@@ -15,7 +15,7 @@ import sys
 
 # The oldest Python that a variant is for: its library keeps the limited API of that release.
 OLDEST_PYTHON = (3, 9)
-# Names at the top of a variant that tools write.
+# Names at the top of a variant that tools write, attest.py among them.
 GENERATED = ("metadata.json", "metadata.json.sigstore", "provenance.intoto.json", "sbom.cdx.json")
 
 

@@ -9,14 +9,21 @@
 }:
 { variant, backend }:
 let
-  plan = resolved.python { inherit backend variant; };
-  contentOfVariant = content (plan.id // { files = [ ]; });
+  planned = resolved.python { inherit backend variant; };
+  plan = planned // {
+    id = planned.id // {
+      files = [ ];
+    };
+  };
+  contentOfVariant = content plan.id;
 in
 {
   inherit plan;
   buildId = contentOfVariant.namespace;
   inherit (plan) bundle variant;
   inherit backend;
+  archives = { };
+  sources = [ contentOfVariant.pythonHashes ];
   # The derivation that a system builds. Its only tool is the seed of that system.
   packageOn =
     system:

@@ -135,6 +135,7 @@ let
         stored = builtins.toFile "source" text;
         line = "${builtins.hashString "sha256" text}  ${path}";
       };
+  lineFor = path: storedFiles.${path}.line or (lineOf path);
   lineOf = path: "${builtins.hashFile "sha256" (absolute (requireExisting path))}  ${path}";
 
   # The inputs of a unit that reaches some headers: a list of them as one file and, if they are
@@ -243,15 +244,14 @@ in
     in
     walk (requireExisting dir);
 
+  # A file with the sha256 and the path of some files, in sha256sum's form.
+  list = paths: builtins.toFile "hashes" (concatMapStrings (path: lineFor path + "\n") paths);
+
   # The first ten hex digits of a hash of a salt and of the paths and contents of files.
   # src/plan/id.rs computes the same.
   hash =
     salt: paths:
     builtins.substring 0 10 (
-      builtins.hashString "sha256" (
-        builtins.concatStringsSep "\n" (
-          [ salt ] ++ map (path: storedFiles.${path}.line or (lineOf path)) paths
-        )
-      )
+      builtins.hashString "sha256" (builtins.concatStringsSep "\n" ([ salt ] ++ map lineFor paths))
     );
 }

@@ -1,6 +1,6 @@
 //! The statement about a build: an in-toto statement with SLSA's provenance (version 1), in a file
 //! beside metadata.json. It names every input by hash, and neither time nor machine, so that the
-//! same build gives the same bytes.
+//! same build gives the same bytes. nix/kernel/attest.py writes the same in builds of flakes.
 
 use std::collections::BTreeMap;
 
@@ -76,10 +76,9 @@ pub fn statement(inputs: &BuildInputs, digests: &FileDigests) -> Vec<u8> {
     });
     let derivations = inputs.derivations.iter();
     let derivations = derivations.map(|path| {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        let (hash, name) = name.split_once('-').unwrap_or((name, name));
+        let (hash, name) = hash_and_name(path);
         let name = name.trim_end_matches(".drv");
-        json!({"name": format!("derivation:{name}"), "uri": path, "digest": {"nixDerivation": hash}})
+        json!({"name": format!("derivation:{name}"), "digest": {"nixDerivation": hash}})
     });
     let mut parameters = Map::new();
     parameters.insert("kernel".to_owned(), json!(inputs.kernel));
@@ -108,6 +107,26 @@ pub fn statement(inputs: &BuildInputs, digests: &FileDigests) -> Vec<u8> {
         },
     });
     format!("{statement:#}\n").into_bytes()
+}
+
+/// The hash of a store path in hexadecimal, and its name. NB: in a build, Nix takes a hash in its
+/// own digits for a reference to the path.
+fn hash_and_name(path: &str) -> (String, &str) {
+    const DIGITS: &[u8] = b"0123456789abcdfghijklmnpqrsvwxyz";
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let (nix_hash, name) = name.split_once('-').unwrap_or((name, name));
+    // A number in base 32; its lowest byte comes first.
+    let mut bytes = [0; 20];
+    for digit in nix_hash.bytes() {
+        let value = (0..).zip(DIGITS).find(|(_, own)| **own == digit);
+        let mut carry: u16 = value.map_or(0, |(value, _)| value);
+        for byte in &mut bytes {
+            let [low, high] = (u16::from(*byte) * 32 + carry).to_le_bytes();
+            *byte = low;
+            carry = u16::from(high);
+        }
+    }
+    (hex(&bytes), name)
 }
 
 /// A statement as it is read again.
@@ -219,7 +238,7 @@ mod tests {
         let inputs = BuildInputs {
             kernel: "relu".to_owned(),
             sources: BTreeMap::from([("build.toml".to_owned(), "ab".repeat(32))]),
-            derivations: vec!["/nix/store/0123-relu.drv".to_owned()],
+            derivations: vec!["/nix/store/1b9p07z77phvv2hf6gm9f28syp39f1ag-relu.drv".to_owned()],
             ..BuildInputs::default()
         };
         let files = r#"{"algorithm": "sha256", "files": {"a.py": "ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs="}}"#;
@@ -232,6 +251,9 @@ mod tests {
         let inputs = &read.predicate.build_definition.resolved_dependencies;
         let names: Vec<&str> = inputs.iter().map(|input| &*input.name).collect();
         assert_eq!(names, ["source:build.toml", "derivation:relu"]);
+        // `nix-hash --type sha1 --to-base16 1b9p07z77phvv2hf6gm9f28syp39f1ag`
+        let hash = "4f0597c6f51a0997ea330e8abde13de71f70d30a";
+        assert_eq!(inputs[1].digest["nixDerivation"], hash);
 
         for other in [
             files.replace("ypeB", "yyyy"),

@@ -1,5 +1,6 @@
 //! The parts that a variant was built with: a CycloneDX document of the packages of its
-//! toolchains. It names neither time nor machine.
+//! toolchains. It names neither time nor machine. nix/kernel/attest.py writes the same in builds of
+//! flakes.
 
 use std::collections::BTreeMap;
 
@@ -55,14 +56,20 @@ fn component(archive: &Archive) -> Value {
             .replace(':', "%3A")
             .replace('@', "%40")
     };
+    let mut purl = format!("pkg:{kind}/{}", escape(&archive.name));
+    if !archive.version.is_empty() {
+        purl += &format!("@{}", escape(&archive.version));
+    }
     let mut component = json!({
         "type": "file",
         "name": archive.name,
-        "version": archive.version,
         "bom-ref": archive.sha256,
-        "purl": format!("pkg:{kind}/{}@{}", escape(&archive.name), escape(&archive.version)),
+        "purl": purl,
         "properties": [{"name": "kernel-builder:file", "value": archive.file}],
     });
+    if !archive.version.is_empty() {
+        component["version"] = json!(archive.version);
+    }
     // NB: the hash of a tarball is that of its members (`ArchiveKind::Tarball`).
     if archive.kind != ArchiveKind::Tarball {
         component["hashes"] = json!([{"alg": "SHA-256", "content": archive.sha256}]);
@@ -95,5 +102,8 @@ mod tests {
         assert_eq!(components[0]["hashes"][0]["content"], deb.sha256);
         let tarball = component(&archive(ArchiveKind::Tarball, "1"));
         assert_eq!(tarball.get("hashes"), None);
+        let described = component(&archive(ArchiveKind::File, ""));
+        assert_eq!(described["purl"], "pkg:generic/gcc-12");
+        assert_eq!(described.get("version"), None);
     }
 }

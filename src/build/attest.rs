@@ -1,6 +1,11 @@
 //! The files that a copy of a variant has besides those of its package: the statement about its
 //! build, the list of its toolchains' packages, and a metadata.json with the revision of the
-//! kernel's source. They are added to the copy: no derivation depends on a revision.
+//! kernel's source. They are added to the copy: no derivation that `build` makes depends on a
+//! revision, so a commit builds nothing.
+//!
+//! nix/kernel/attest.py adds the same bytes in builds of flakes; tests/provenance.rs compares the
+//! two. There are two since a flake's build cannot start this program, which most systems lack, and
+//! a step of Nix for each variant and commit would make `build` wait.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -19,7 +24,7 @@ use super::survey::StepGraph;
 use crate::artifact::metadata::{FileDigests, KernelRevision, METADATA};
 use crate::artifact::provenance::{BuildInputs, PinnedInput, STATEMENT, statement};
 use crate::artifact::sbom::{SBOM, sbom};
-use crate::families::{Archive, Family, Pin, find_family};
+use crate::families::{Archive, ArchiveKind, Pin, find_family};
 use crate::matrix::Variant;
 use crate::steps::derivations::DerivationGraph;
 
@@ -71,7 +76,8 @@ impl<'a> Attestor<'a> {
             let error = io::Error::new(io::ErrorKind::InvalidData, "it has no digests");
             return Err(failed_to(unreadable())(error));
         };
-        let (pins, archives) = self.pins(variant)?;
+        let (derivations, fixed) = needed_derivations(self.graph.derivations, derivation);
+        let (pins, archives) = self.pins(variant, &fixed)?;
         let mut files = BTreeMap::new();
         let mut add = |digests: &mut FileDigests, name: &'static str, content: Vec<u8>| {
             let digest = STANDARD.encode(Sha256::digest(&content));
@@ -87,7 +93,7 @@ impl<'a> Attestor<'a> {
             revision: self.revision.clone(),
             sources,
             pins,
-            derivations: needed_derivations(self.graph.derivations, derivation),
+            derivations,
             plan,
         };
         let content = statement(&inputs, &digests);
@@ -133,8 +139,14 @@ impl<'a> Attestor<'a> {
         Ok((paths.into_iter().filter_map(hash).collect(), value))
     }
 
-    /// The pins of a variant, and the archives that they are or are made of.
-    fn pins(&self, variant: &Variant) -> Result<(Vec<PinnedInput>, Vec<Archive>), EngineError> {
+    /// The pins of a variant that its steps need, and the archives that they are or are made of.
+    /// `needed` are the names in the store of all fixed inputs.
+    fn pins(
+        &self,
+        variant: &Variant,
+        needed: &BTreeSet<&str>,
+    ) -> Result<(Vec<PinnedInput>, Vec<Archive>), EngineError> {
+        let is_needed = |pin: &Pin| needed.contains(&*pin.store_name());
         let here = system();
         let system = variant.row().map_or(&*here, |row| &*row.system);
         let mut pins = BTreeSet::new();
@@ -144,18 +156,26 @@ impl<'a> Attestor<'a> {
             let Some(family) = find_family(system, &name).map_err(pin_failed)? else {
                 continue;
             };
-            archives.extend(family.every_archive().cloned());
-            let Family {
-                archives, trees, ..
-            } = family;
-            let archives = archives.into_iter().map(Pin::Archive);
-            for pin in archives.chain(trees.into_iter().map(Pin::Tree)) {
+            let own = family.archives.into_iter().map(Pin::Archive);
+            let own = own.chain(family.trees.into_iter().map(Pin::Tree));
+            for pin in own.filter(is_needed) {
+                archives.extend(pin.archives().into_iter().cloned());
                 pins.insert(pinned_input(&name, &pin));
             }
         }
         for (name, headers) in variant.header_archives() {
-            archives.push(headers.archive.clone());
-            pins.insert(pinned_input(name, &Pin::Archive(headers.archive.clone())));
+            let pin = Pin::Archive(headers.archive.clone());
+            if !is_needed(&pin) {
+                continue;
+            }
+            pins.insert(pinned_input(name, &pin));
+            // build.toml gives the archive a name and no version.
+            archives.push(Archive {
+                kind: ArchiveKind::File,
+                name: name.clone(),
+                version: String::new(),
+                ..headers.archive.clone()
+            });
         }
         Ok((pins.into_iter().collect(), archives))
     }
@@ -170,17 +190,25 @@ fn pinned_input(family: &str, pin: &Pin) -> PinnedInput {
     }
 }
 
-/// A derivation and all that it needs, in order. Pins are left out: they follow from their content.
-fn needed_derivations(graph: &DerivationGraph, root: &str) -> Vec<String> {
+/// A derivation and all that it needs, in order, and apart from them the names in the store of
+/// fixed outputs, which follow from their content.
+fn needed_derivations<'g>(
+    graph: &'g DerivationGraph,
+    root: &'g str,
+) -> (Vec<String>, BTreeSet<&'g str>) {
     let mut found: BTreeSet<&str> = BTreeSet::new();
+    let mut fixed: BTreeSet<&str> = BTreeSet::new();
     let mut open = vec![root];
     while let Some(path) = open.pop() {
-        let Some(node) = graph.get(path).filter(|node| !node.is_fixed) else {
+        let Some(node) = graph.get(path) else {
             continue;
         };
-        if found.insert(path) {
+        if node.is_fixed {
+            let name = node.output.rsplit('/').next();
+            fixed.extend(name.and_then(|name| Some(name.split_once('-')?.1)));
+        } else if found.insert(path) {
             open.extend(node.needs.iter().map(String::as_str));
         }
     }
-    found.into_iter().map(str::to_owned).collect()
+    (found.into_iter().map(str::to_owned).collect(), fixed)
 }

@@ -1,11 +1,14 @@
 //! Compares the variants that Rust plans with those that Nix reads from build.nix, down to each
 //! flag.
 
+use std::collections::BTreeSet;
+
 use camino::Utf8Path;
 use kernel_builder::emit::build_nix;
 use kernel_builder::emit::nix::string;
+use kernel_builder::families::find_family;
 use kernel_builder::kernel::Kernel;
-use kernel_builder::matrix::{matrix, table};
+use kernel_builder::matrix::{Matrix, matrix, table};
 use kernel_builder::plan::{Plan, plan};
 
 use super::nix;
@@ -40,26 +43,42 @@ pub fn names_in_nix(plan: &Plan, root: &Utf8Path) -> serde_json::Value {
     evaluate(plan, root, "map (variant: variant.variant) kernel.variants")
 }
 
-/// A plan's variants in full, without the files of their ids, which only Nix looks up.
+/// A plan's variants in full.
 fn variants_of_rust(plan: &Plan) -> serde_json::Value {
     let compiled = plan.variants.iter();
     let compiled = compiled.map(|built| (&built.variant, serde_json::to_value(built)));
     let noarch = plan.noarch.iter();
     let noarch = noarch.map(|built| (&built.variant, serde_json::to_value(built)));
-    let all = compiled.chain(noarch).map(|(name, value)| {
-        let mut value = value.expect("JSON");
-        let id = value["id"].as_object_mut().expect("an id");
-        id.remove("files");
-        (name.clone(), value)
-    });
+    let all = compiled.chain(noarch);
+    let all = all.map(|(name, value)| (name.clone(), value.expect("JSON")));
     all.collect::<serde_json::Map<_, _>>().into()
+}
+
+/// Asserts that Nix names the same families of pins for every variant of a kernel.
+fn assert_nix_names_the_families(kernel: &Kernel, matrix: &Matrix, plan: &Plan) {
+    let recipes = string(&format!("{REPOSITORY}/nix/recipes.nix"));
+    let function = format!(
+        "variant: (import (/. + {recipes})).${{variant.system or \"x86_64-linux\"}}.familiesOf variant"
+    );
+    let found = by_nix(plan, &kernel.root, &function);
+    for variant in &matrix.variants {
+        let system = variant.row().map_or("x86_64-linux", |row| &row.system);
+        let names = variant.families().into_iter();
+        let pinned = |name: &String| find_family(system, name).expect("a family").is_some();
+        let expected: BTreeSet<String> = names.filter(pinned).collect();
+        let found = found[&variant.name].as_array().expect("a list").iter();
+        let found = found.map(|name| name.as_str().expect("a name").to_owned());
+        assert_eq!(found.collect::<BTreeSet<_>>(), expected, "{}", variant.name);
+    }
 }
 
 /// Asserts that Nix gets every variant of a kernel back from build.nix and the release table, with
 /// every flag.
 #[track_caller]
 pub fn assert_nix_gets_the_plan(kernel: &Kernel) {
-    let plan = plan(kernel, &matrix(kernel, table()), table()).expect("a plan");
+    let matrix = matrix(kernel, table());
+    let plan = plan(kernel, &matrix, table()).expect("a plan");
+    assert_nix_names_the_families(kernel, &matrix, &plan);
     let expected = variants_of_rust(&plan);
     let found = by_nix(&plan, &kernel.root, "variant: variant.plan");
     let names = expected.as_object().expect("variants").keys();

@@ -4,6 +4,7 @@
 
 pub mod agreement;
 pub mod archives;
+pub mod attested;
 pub mod client;
 pub mod clone;
 pub mod findings;
