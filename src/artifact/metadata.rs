@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use camino::Utf8Path;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -173,6 +175,14 @@ impl FileDigests {
             }
         }
         Ok(unknown)
+    }
+
+    /// The sha256 that a file of the build has, in hexadecimal digits. `None` if it has another
+    /// digest or none.
+    pub fn sha256(&self, path: &str) -> Option<String> {
+        let digest = self.files.get(path)?;
+        let bytes = STANDARD.decode(digest.as_bytes()).ok()?;
+        (self.algorithm == DigestAlgorithm::Sha256).then(|| crate::hex(&bytes))
     }
 
     /// The files that are there and no longer have their digest, in order.

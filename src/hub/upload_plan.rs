@@ -117,7 +117,8 @@ pub fn plan_upload(
     let mut files = Vec::new();
     let mut kept = 0;
     for (path, local) in local_files(build, kernel)? {
-        match upload_of(path.clone(), local, there.get(path.as_str()).copied())? {
+        let entry = there.get(path.as_str()).copied();
+        match upload_of(path.clone(), local.path, local.sha256, entry)? {
             Some(file) => files.push(file),
             None => kept += 1,
         }
@@ -137,11 +138,8 @@ pub fn plan_upload(
                 Some(commit) => client.files(repository, commit, "")?,
                 None => Vec::new(),
             };
-            upload_of(
-                CARD.1.to_owned(),
-                card,
-                there.iter().find(|entry| entry.path == CARD.1),
-            )?
+            let entry = there.iter().find(|entry| entry.path == CARD.1);
+            upload_of(CARD.1.to_owned(), card, None, entry)?
         }
     };
     Ok(UploadPlan {
@@ -155,19 +153,38 @@ pub fn plan_upload(
     })
 }
 
+/// A file of this machine.
+struct LocalFile {
+    path: Utf8PathBuf,
+    /// Its sha256 in hexadecimal digits, where the check of its variant has just compared it.
+    sha256: Option<String>,
+}
+
+impl LocalFile {
+    /// A file that nobody has hashed.
+    fn unknown(path: Utf8PathBuf) -> Self {
+        Self { path, sha256: None }
+    }
+}
+
 /// The files of a build, by their paths in the repository: variants, and benchmarks of the kernel.
 fn local_files(
     build: &BuildFolder,
     kernel: &Utf8Path,
-) -> Result<BTreeMap<String, Utf8PathBuf>, HubError> {
+) -> Result<BTreeMap<String, LocalFile>, HubError> {
     let mut files = BTreeMap::new();
     for variant in &build.variants {
+        let digests = variant.metadata.digest.as_ref();
         for file in &variant.files {
-            let local = variant.folder.join(file);
+            let local = LocalFile {
+                path: variant.folder.join(file),
+                sha256: digests.and_then(|digests| digests.sha256(file)),
+            };
             files.insert(format!("build/{}/{file}", variant.name), local);
         }
         if let Some(signature) = &variant.signature {
-            files.insert(signature_path(&variant.name), signature.clone());
+            let path = signature_path(&variant.name);
+            files.insert(path, LocalFile::unknown(signature.clone()));
         }
     }
     let folder = kernel.join("benchmarks");
@@ -179,7 +196,7 @@ fn local_files(
             let entry = entry.map_err(HubError::io(format!("read {folder}")))?;
             let path = format!("benchmarks/{}", entry.file_name());
             if is_benchmark(&path) && entry.path().is_file() {
-                files.insert(path, entry.path().to_owned());
+                files.insert(path, LocalFile::unknown(entry.path().to_owned()));
             }
         }
     }
@@ -207,15 +224,20 @@ fn is_stale(path: &str, build: &BuildFolder) -> bool {
     is_benchmark(path) || is_signature || variant.is_some_and(|(name, _)| is_uploaded(name))
 }
 
-/// A file as an upload; `None` if the Hub has the same content.
+/// A file as an upload; `None` if the Hub has the same content. `sha256`: its hash, if that is
+/// known.
 fn upload_of(
     path: String,
     local: Utf8PathBuf,
+    sha256: Option<String>,
     there: Option<&HubEntry>,
 ) -> Result<Option<UploadFile>, HubError> {
     let read = || format!("read {local}");
     let size = local.metadata().map_err(HubError::io(read()))?.len();
-    let sha256 = sha256_of(&local).map_err(HubError::io(read()))?;
+    let sha256 = match sha256 {
+        Some(sha256) => sha256,
+        None => sha256_of(&local).map_err(HubError::io(read()))?,
+    };
     let is_there = match there {
         None => false,
         Some(HubEntry { lfs: Some(lfs), .. }) => lfs.oid == sha256,

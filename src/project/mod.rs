@@ -142,7 +142,7 @@ pub struct ProjectFile {
 
 /// The scripts that are the same for every kernel: their paths in the project, the start of a line
 /// of comment, and their text.
-const SCRIPTS: [(&str, &str, &str); 5] = [
+const SCRIPTS: [(&str, &str, &str); 6] = [
     (
         "cmake/kernel.cmake",
         "#",
@@ -163,6 +163,11 @@ const SCRIPTS: [(&str, &str, &str); 5] = [
         "#",
         include_str!("../../templates/project/device.cmake"),
     ),
+    (
+        "cmake/lean.cmake",
+        "#",
+        include_str!("../../templates/project/lean.cmake"),
+    ),
     ENVIRONMENT,
 ];
 
@@ -172,6 +177,25 @@ const ENVIRONMENT: (&str, &str, &str) = (
     "#",
     include_str!("../../templates/project/environment.py"),
 );
+
+/// The scripts of a project whose units may get lean headers of torch.
+const LEAN_SCRIPTS: [(&str, &str, &str); 3] = [
+    (
+        "cmake/lean.py",
+        "#",
+        include_str!("../../templates/project/lean.py"),
+    ),
+    (
+        "cmake/lean_headers.py",
+        "#",
+        include_str!("../../templates/lean-headers/make.py"),
+    ),
+    (
+        "cmake/lean_select.awk",
+        "#",
+        include_str!("../../templates/lean-headers/select.awk"),
+    ),
+];
 
 /// Scripts of kernels for one backend.
 const BACKEND_SCRIPTS: [(Backend, (&str, &str, &str)); 2] = [
@@ -284,6 +308,9 @@ pub fn project_files(
             text: render_cmake("releases.cmake", template, &releases)?,
         });
         files.extend(SCRIPTS.map(|(path, comment, text)| script(path, comment, text)));
+        if lists.has_lean_units() {
+            files.extend(LEAN_SCRIPTS.map(|(path, comment, text)| script(path, comment, text)));
+        }
         let is_wanted = |backend| plan.variants.iter().any(|own| own.row.backend == backend);
         for (backend, (path, comment, text)) in BACKEND_SCRIPTS {
             if is_wanted(backend) {

@@ -60,6 +60,8 @@ struct UnitsText {
     target: String,
     backends: Vec<&'static str>,
     framework: bool,
+    /// Whether they may get lean headers of torch.
+    lean: bool,
     namespace: bool,
     sources: Vec<String>,
     include: Vec<String>,
@@ -108,6 +110,13 @@ impl CmakeLists {
         };
         lists.check()?;
         Ok(lists)
+    }
+
+    /// Whether some units may get lean headers of torch, which lean.cmake gives for these backends.
+    pub fn has_lean_units(&self) -> bool {
+        let is_for = |backend: &&str| ["cpu", "cuda"].contains(backend);
+        let mut units = self.units.iter();
+        units.any(|units| units.lean && units.backends.iter().any(is_for))
     }
 
     /// Checks that CMake can hold every path and every flag.
@@ -307,6 +316,7 @@ fn units_text(
         target: format!("kernel_{}", component.name),
         backends: Vec::new(),
         framework: group.framework,
+        lean: group.framework && group.lean_headers && kernel.framework.torch().is_some(),
         namespace: group.namespace != Namespace::None,
         sources: group.sources.clone(),
         include: component.include.clone(),

@@ -20,7 +20,7 @@ const SCRIPTS: &str = "cmake";
 
 /// The files that a project may have. NB: a record that names another file was not written by this
 /// program, and no such file is removed.
-const KNOWN: [&str; 14] = [
+const KNOWN: [&str; 18] = [
     "CMakeLists.txt",
     "cmake/_ops.py.in",
     "cmake/device.cmake",
@@ -28,6 +28,10 @@ const KNOWN: [&str; 14] = [
     "cmake/hipify.py",
     "cmake/kernel.cmake",
     "cmake/kernel.json",
+    "cmake/lean.cmake",
+    "cmake/lean.py",
+    "cmake/lean_headers.py",
+    "cmake/lean_select.awk",
     "cmake/metallib.h.in",
     "cmake/module.cpp",
     "cmake/package.py",

@@ -3,8 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::WheelError;
@@ -12,7 +10,6 @@ use super::archive::{MemberContent, WheelMember};
 use super::metadata::{metadata_text, wheel_text};
 use super::variant::{WheelVariant, tag_of};
 use crate::artifact::check::CheckedVariant;
-use crate::artifact::contents::DigestAlgorithm;
 use crate::artifact::metadata::METADATA;
 use crate::library;
 
@@ -176,16 +173,13 @@ impl WheelPlan<'_> {
         for variant in &self.variants {
             let folder = format!("{package}/{}", variant.folder());
             let digests = variant.metadata.digest.as_ref();
-            let digests = digests.filter(|own| own.algorithm == DigestAlgorithm::Sha256);
             let files = variant.checked.files.iter().map(String::as_str);
             for file in files.chain([METADATA]) {
-                let digest = digests.and_then(|own| own.files.get(file));
-                let digest = digest.and_then(|text| STANDARD.decode(text.as_bytes()).ok());
                 members.push(WheelMember {
                     path: format!("{folder}/{file}"),
                     content: MemberContent::File {
                         path: variant.checked.folder.join(file),
-                        sha256: digest.map(|bytes| crate::hex(&bytes)),
+                        sha256: digests.and_then(|own| own.sha256(file)),
                     },
                 });
             }

@@ -83,6 +83,7 @@ string(JSON KERNEL_ID GET "${facts}" backends "${KERNEL_BACKEND}" id)
 string(JSON KERNEL_PACKAGE GET "${facts}" package)
 
 include("${CMAKE_CURRENT_LIST_DIR}/device.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/lean.cmake")
 if((KERNEL_FRAMEWORK_MINVER AND FOUND_version VERSION_LESS KERNEL_FRAMEWORK_MINVER)
    OR (KERNEL_FRAMEWORK_MAXVER AND FOUND_version VERSION_GREATER KERNEL_FRAMEWORK_MAXVER))
   message(FATAL_ERROR "build.toml does not allow ${KERNEL_FRAMEWORK} ${FOUND_version}")
@@ -208,13 +209,14 @@ function(kernel_archs_for_machine result)
   set(${result} ${chosen} PARENT_SCOPE)
 endfunction()
 
-# kernel_units(TARGET BACKENDS B... [FRAMEWORK] [NAMESPACE] SOURCES FILE... [INCLUDE DIR...] [HEADERS
-# LIBRARY...] [ARCHS TOOLKITS=ARCHS...] [FLAGS_<driver> WORDS]): sources that are compiled alike.
-# FRAMEWORK: they include headers of the framework. NAMESPACE: they register operators.
+# kernel_units(TARGET BACKENDS B... [FRAMEWORK] [LEAN] [NAMESPACE] SOURCES FILE... [INCLUDE DIR...]
+# [HEADERS LIBRARY...] [ARCHS TOOLKITS=ARCHS...] [FLAGS_<driver> WORDS]): sources that are compiled
+# alike. FRAMEWORK: they include headers of the framework, and LEAN: those that they use are enough.
+# NAMESPACE: they register operators.
 function(kernel_units target)
   set(drivers gcc g++ nvcc clang hip icx icpx apple-clang apple-clang++)
   list(TRANSFORM drivers PREPEND FLAGS_ OUTPUT_VARIABLE flag_keys)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "FRAMEWORK;NAMESPACE" "${flag_keys}" "BACKENDS;SOURCES;INCLUDE;HEADERS;ARCHS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "FRAMEWORK;LEAN;NAMESPACE" "${flag_keys}" "BACKENDS;SOURCES;INCLUDE;HEADERS;ARCHS")
   if(NOT KERNEL_BACKEND IN_LIST ARG_BACKENDS)
     return()
   endif()
@@ -325,15 +327,20 @@ function(kernel_units target)
     target_include_directories(${target} PRIVATE "${CMAKE_BINARY_DIR}/include")
     target_include_directories(${target} SYSTEM PRIVATE ${KERNEL_FRAMEWORK_INCLUDE})
   endif()
+  set(libraries "")
   foreach(library IN LISTS ARG_HEADERS)
     if(NOT KERNEL_HEADERS_${library}_FOLDER)
       message(FATAL_ERROR "the kernel needs ${library}: unpack it, and name its folder with -D${library}_DIR= \
 (for CUTLASS also CUTLASS_SRC_DIR)")
     endif()
     foreach(folder IN LISTS KERNEL_HEADERS_${library}_INCLUDE)
-      target_include_directories(${target} SYSTEM PRIVATE "${KERNEL_HEADERS_${library}_FOLDER}/${folder}")
+      list(APPEND libraries "${KERNEL_HEADERS_${library}_FOLDER}/${folder}")
     endforeach()
   endforeach()
+  target_include_directories(${target} SYSTEM PRIVATE ${libraries})
+  if(ARG_LEAN)
+    kernel_lean_headers(${target} LIBRARY ${libraries})
+  endif()
   if(KERNEL_TOOLKIT_INCLUDE)
     target_include_directories(${target} SYSTEM PRIVATE ${KERNEL_TOOLKIT_INCLUDE})
   endif()

@@ -8,6 +8,7 @@ mod builds;
 mod clean;
 mod devices;
 mod files;
+mod lean;
 mod tools;
 
 use std::path::Path;

@@ -107,7 +107,10 @@ pub fn command_of(project: &Path, tree: &str, source: &str) -> Vec<String> {
 /// build id, and what CMake adds for itself.
 pub fn decided(words: &[String]) -> Vec<String> {
     let mut kept = Vec::new();
-    let mut words = words.iter().skip(1).map(String::as_str);
+    // Programs that run the compiler end with this word.
+    let compiler = words.iter().position(|word| word == "--");
+    let first = compiler.map_or(1, |at| at + 2);
+    let mut words = words.iter().skip(first).map(String::as_str);
     while let Some(word) = words.next() {
         match word {
             "-o" | "-c" | "-isystem" | "-x" | "-MT" | "-MF" => {

@@ -1,0 +1,56 @@
+# Units of torch are compiled with the declarations that they name (lean.py), which takes a part of
+# the time. Included by kernel.cmake.
+option(KERNEL_LEAN_HEADERS "Compile units with those headers of torch that they use, not with all" ON)
+set(KERNEL_LEAN_FOLDER "")
+if(KERNEL_LEAN_HEADERS AND KERNEL_FRAMEWORK STREQUAL "torch" AND FOUND_os STREQUAL "linux" AND KERNEL_BACKEND MATCHES "^(cpu|cuda)$")
+  find_program(KERNEL_AWK awk)
+  if(KERNEL_AWK)
+    set(KERNEL_LEAN_FOLDER "${CMAKE_BINARY_DIR}/lean-headers")
+    # The headers are made again for another torch, or by another lean_headers.py.
+    file(SHA256 "${KERNEL_SCRIPTS}/lean_headers.py" made_of)
+    foreach(folder IN LISTS FOUND_include)
+      file(TIMESTAMP "${folder}" time)
+      list(APPEND made_of "${folder} ${time}")
+    endforeach()
+    set(made "")
+    if(EXISTS "${KERNEL_LEAN_FOLDER}/made_of")
+      file(READ "${KERNEL_LEAN_FOLDER}/made_of" made)
+    endif()
+    if(NOT made STREQUAL "${made_of}")
+      file(REMOVE_RECURSE "${KERNEL_LEAN_FOLDER}")
+      execute_process(
+        COMMAND "${Python3_EXECUTABLE}" "${KERNEL_SCRIPTS}/lean_headers.py" ${FOUND_include} "${KERNEL_LEAN_FOLDER}"
+        ERROR_VARIABLE problem
+        RESULT_VARIABLE failed
+      )
+      if(failed)
+        message(WARNING "no lean headers of torch, so units take longer to compile: ${problem}")
+        set(KERNEL_LEAN_FOLDER "")
+      else()
+        file(WRITE "${KERNEL_LEAN_FOLDER}/made_of" "${made_of}")
+      endif()
+    endif()
+  else()
+    message(STATUS "there is no awk, so units take longer to compile: they get all headers of torch")
+  endif()
+endif()
+
+# kernel_lean_headers(TARGET [LIBRARY FOLDER...]): the compilers of a target are run by lean.py.
+# LIBRARY: folders of headers that are neither the kernel's nor torch's.
+function(kernel_lean_headers target)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "LIBRARY")
+  if(NOT KERNEL_LEAN_FOLDER)
+    return()
+  endif()
+  set(command "${Python3_EXECUTABLE}" "${KERNEL_SCRIPTS}/lean.py" "${KERNEL_LEAN_FOLDER}")
+  foreach(folder IN LISTS ARG_LIBRARY)
+    list(APPEND command --library "${folder}")
+  endforeach()
+  foreach(language CXX CUDA)
+    set(launcher ${command})
+    foreach(word IN LISTS CMAKE_${language}_COMPILER_LAUNCHER)
+      list(APPEND launcher "--launcher=${word}")
+    endforeach()
+    set_target_properties(${target} PROPERTIES ${language}_COMPILER_LAUNCHER "${launcher};--")
+  endforeach()
+endfunction()
