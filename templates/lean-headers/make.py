@@ -379,6 +379,9 @@ class Release:
         self._folders = folders
         self._found = {}
         self._headers = {}
+        self._texts = {}
+        self._included = {}
+        self._names_of_at = {}
         self._includes_of = {}
 
     def find(self, name, includer=""):
@@ -399,8 +402,11 @@ class Release:
         return None
 
     def text(self, name):
-        paths = (root / name for root in self._folders)
-        return next(path for path in paths if path.is_file()).read_text(errors="replace")
+        if name not in self._texts:
+            paths = (root / name for root in self._folders)
+            path = next(path for path in paths if path.is_file())
+            self._texts[name] = path.read_text(errors="replace")
+        return self._texts[name]
 
     def header(self, name):
         if name not in self._headers:
@@ -419,9 +425,21 @@ class Release:
             if name in reached:
                 continue
             reached[name] = True
-            included = [self.find(include, name) for include in getattr(self.header(name), kind)]
-            todo += [include for include in reversed(included) if include and include not in without]
+            todo += [include for include in reversed(self.included(name, kind)) if include not in without]
         return reached
+
+    def included(self, name, kind):
+        """The headers of torch that a header includes, of one kind, in its order."""
+        if (name, kind) not in self._included:
+            found = (self.find(include, name) for include in getattr(self.header(name), kind))
+            self._included[name, kind] = [include for include in found if include]
+        return self._included[name, kind]
+
+    def names_of_at(self, name):
+        """The names of namespace at that a header uses."""
+        if name not in self._names_of_at:
+            self._names_of_at[name] = set(re.findall(r"\bat::(\w+)", self.text(name)))
+        return self._names_of_at[name]
 
     def certain_includers(self, name, reached, certain):
         """A header if it is among those that every compilation reaches, else the ones of these that
@@ -464,7 +482,7 @@ class Release:
     def _needed_of_unused(self, name):
         """Headers that a header of operators reaches through UNUSED alone, and uses a name of."""
         reached = self.reached([name], "single_includes", without=UNUSED)
-        used = {used for header in reached for used in re.findall(r"\bat::(\w+)", self.text(header))}
+        used = set().union(*map(self.names_of_at, reached))
         return [
             header
             for header in self.reached(UNUSED, "single_includes", without=[*COLLECTIONS, *reached])

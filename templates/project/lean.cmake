@@ -17,6 +17,7 @@ if(KERNEL_LEAN_HEADERS AND KERNEL_FRAMEWORK STREQUAL "torch" AND FOUND_os STREQU
       file(READ "${KERNEL_LEAN_FOLDER}/made_of" made)
     endif()
     if(NOT made STREQUAL "${made_of}")
+      message(STATUS "reading the headers of torch, once for this folder")
       file(REMOVE_RECURSE "${KERNEL_LEAN_FOLDER}")
       execute_process(
         COMMAND "${Python3_EXECUTABLE}" "${KERNEL_SCRIPTS}/lean_headers.py" ${FOUND_include} "${KERNEL_LEAN_FOLDER}"
@@ -42,7 +43,7 @@ function(kernel_lean_headers target)
   if(NOT KERNEL_LEAN_FOLDER)
     return()
   endif()
-  set(command "${Python3_EXECUTABLE}" "${KERNEL_SCRIPTS}/lean.py" "${KERNEL_LEAN_FOLDER}")
+  set(command "${Python3_EXECUTABLE}" "${KERNEL_SCRIPTS}/lean.py" "${KERNEL_LEAN_FOLDER}" --generated "${CMAKE_BINARY_DIR}/include")
   foreach(folder IN LISTS ARG_LIBRARY)
     list(APPEND command --library "${folder}")
   endforeach()

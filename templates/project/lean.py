@@ -1,10 +1,10 @@
 """Compiles one unit with the declarations of torch that it names, or else with all of torch's headers.
 
-    python3 lean.py HEADERS [--library DIR]... [--launcher WORD]... -- COMPILER ARGUMENT...
+    python3 lean.py HEADERS --generated DIR [--library DIR]... [--launcher WORD]... -- COMPILER ARGUMENT...
 
 HEADERS is a folder of make.py (lean_headers.py). The text of the unit is its source and the headers
-that it reaches in the compiler's -I folders, and in the libraries those that include torch. lean.cmake
-puts this before the compiler's command.
+that it reaches in the compiler's -I folders except DIR, and in the libraries those that include
+torch. lean.cmake puts this before the compiler's command.
 """
 
 import argparse
@@ -27,10 +27,11 @@ NO_MEMORY = re.compile(
 class Unit:
     """The files that a command compiles into one object."""
 
-    def __init__(self, arguments, libraries):
+    def __init__(self, arguments, generated, libraries):
         self.source = Path(value_of(arguments, "-c"))
         self.object = Path(value_of(arguments, "-o"))
-        self.folders = [Path(word[2:]) for word in arguments if word.startswith("-I") and len(word) > 2]
+        folders = (Path(word[2:]) for word in arguments if word.startswith("-I") and len(word) > 2)
+        self.folders = [folder for folder in folders if folder != generated]
         self.libraries = [library.resolve() for library in libraries]
         self.forced = [word for flag, word in zip(arguments, arguments[1:]) if flag == "-include"]
 
@@ -104,13 +105,14 @@ def compile_leanly(headers, folder, command, launcher):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("headers", type=Path)
+    parser.add_argument("--generated", type=Path, required=True)
     parser.add_argument("--library", action="append", type=Path, default=[])
     parser.add_argument("--launcher", action="append", default=[])
     at = sys.argv.index("--")
     options, command = parser.parse_args(sys.argv[1:at]), sys.argv[at + 1 :]
     reason = None
     if "-c" in command and "-o" in command:
-        unit = Unit(command, options.library)
+        unit = Unit(command, options.generated, options.library)
         folder, reason = select(options.headers, unit, command)
         if folder:
             status, reason = compile_leanly(options.headers, folder, command, options.launcher)

@@ -36,9 +36,9 @@ fn a_project_comes_and_goes_without_a_trace() {
     let folder = example("relu");
     let before = tree(folder.path());
     let first = succeed("create-pyproject", folder.path(), &[]);
-    assert_eq!(first, "CMake project: 12 files created\n");
+    assert_eq!(first, "CMake project: 16 files created\n");
     let again = succeed("generate-torch", &folder.path().join("build.toml"), &[]);
-    assert_eq!(again, "CMake project: 12 files unchanged\n");
+    assert_eq!(again, "CMake project: 16 files unchanged\n");
     let with_project = tree(folder.path());
 
     let listed = succeed("clean-pyproject", folder.path(), &["--dry-run"]);
@@ -46,7 +46,7 @@ fn a_project_comes_and_goes_without_a_trace() {
     assert_eq!(tree(folder.path()), with_project, "--dry-run");
     let removed = succeed("clean", &folder.path().join("build.toml"), &[]);
     assert_eq!(
-        removed.replace("removed 13 files", "13 files would be removed"),
+        removed.replace("removed 17 files", "17 files would be removed"),
         listed
     );
     assert_eq!(tree(folder.path()), before);
@@ -116,7 +116,7 @@ fn an_edited_file_stays_unless_it_is_forced() {
         assert_eq!(tree(folder.path()), before, "nothing is changed");
     }
     let words = succeed("create-pyproject", folder.path(), &["--force"]);
-    assert_eq!(words, "CMake project: 1 file updated, 11 files unchanged\n");
+    assert_eq!(words, "CMake project: 1 file updated, 15 files unchanged\n");
     folder.replace("setup.py", "shlex", "shlex  # mine\nimport shlex");
     folder.write("cmake/mine.cmake", "mine");
     succeed("clean-pyproject", folder.path(), &["--force"]);
