@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Installs each wheel of a folder into a fresh environment, and compares its kernel with torch on the
-GPU of this machine. It needs torch and pip, and no network.
+"""Installs each wheel of a folder into a fresh environment, and compares its kernel with torch on
+the GPU of this machine. It needs torch and pip, and no network.
 
-scripts/gpu_wheels.py DIST [PACKAGES]; DIST has wheels of `kernel-builder to-wheel`, of examples that
-CHECKS names. PACKAGES has wheels of other packages that they need (apache-tvm-ffi).
+scripts/gpu_wheels.py DIST [PACKAGES]; DIST has wheels of `kernel-builder to-wheel`, of examples
+that CHECKS names. PACKAGES has wheels of other packages that they need (apache-tvm-ffi).
 
 Where the wheels are made:
 
@@ -18,18 +18,18 @@ import tempfile
 import venv
 from pathlib import Path
 
-# The module of a wheel, and lines that leave its result in `ours` and torch's in `theirs`.
+# The module of a wheel, and a line that leaves its result for `x` in `ours` and torch's in `theirs`.
 CHECKS = {
-    "relu": "x = torch.randn(1025, 1031, device='cuda'); ours, theirs = relu.relu(x), torch.relu(x)",
-    "relu_stable_abi": "x = torch.randn(1025, 1031, device='cuda'); ours, theirs = relu_stable_abi.relu(x), torch.relu(x)",
-    "relu_tvm_ffi": "x = torch.randn(1025, 1031, device='cuda')\n"
-    "ours, theirs = relu_tvm_ffi.relu(x, torch.empty_like(x)), torch.relu(x)",
-    "silu_and_mul": "x = torch.rand(1025, 4098, device='cuda') - 0.5; ours = silu_and_mul.silu_and_mul(x)\n"
+    "relu": "ours, theirs = relu.relu(x), torch.relu(x)",
+    "relu_stable_abi": "ours, theirs = relu_stable_abi.relu(x), torch.relu(x)",
+    "relu_tvm_ffi": "ours, theirs = relu_tvm_ffi.relu(x, torch.empty_like(x)), torch.relu(x)",
+    "silu_and_mul": "ours = silu_and_mul.silu_and_mul(x)\n"
     "gate, value = x.double().chunk(2, dim=-1); theirs = torch.nn.functional.silu(gate) * value",
 }
 SCRIPT = """
 import torch
 import {module}
+x = torch.rand(1025, 4098, device="cuda") - 0.5
 {lines}
 difference = (ours.double() - theirs.double()).abs().max().item()
 assert ours.shape == theirs.shape and difference < 1e-6, difference

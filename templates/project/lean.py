@@ -20,7 +20,8 @@ ERROR = re.compile(r"(^|[^-\w])error", re.ASCII)
 COLOUR = re.compile(r"\x1b\[[0-9;]*[mK]")
 # The words of gcc, clang and nvcc for a process that was killed or got no memory.
 NO_MEMORY = re.compile(
-    r"by signal 9|Killed signal terminated|out of memory allocating|virtual memory exhausted|command: Killed|due to signal 9"
+    r"by signal 9|Killed signal terminated|out of memory allocating|virtual memory exhausted|command: Killed"
+    r"|due to signal 9"
 )
 
 
@@ -119,7 +120,9 @@ def main():
             if status is not None:
                 sys.exit(status)
         if reason:
-            print(f"note: {unit.source.name} is compiled with torch's own headers: {reason}", file=sys.stderr, flush=True)
+            note = f"note: {unit.source.name} is compiled with torch's own headers: {reason}\n"
+            sys.stderr.write(note)
+            sys.stderr.flush()
     sys.exit(subprocess.run([*options.launcher, *command]).returncode)
 
 
