@@ -18,7 +18,8 @@ import tempfile
 import venv
 from pathlib import Path
 
-# The module of a wheel, and a line that leaves its result for `x` in `ours` and torch's in `theirs`.
+# The module of a wheel, and a line that leaves its result for `x` in `ours` and torch's in
+# `theirs`.
 CHECKS = {
     "relu": "ours, theirs = relu.relu(x), torch.relu(x)",
     "relu_stable_abi": "ours, theirs = relu_stable_abi.relu(x), torch.relu(x)",
