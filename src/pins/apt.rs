@@ -7,9 +7,10 @@ use std::sync::{Mutex, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use super::apt_output::{installation_names, says_none_is_known, stanzas};
 use super::program::{folder_size, run_watched};
 use super::silence::{SourceWatch, stall_time};
-use super::{Archive, ArchiveKind, PinError, cache};
+use super::{Archive, PinError, cache};
 
 /// The name of apt's sources among the sources of a run.
 pub const SOURCE: &str = "apt's sources";
@@ -264,6 +265,34 @@ impl Apt {
         Ok(found)
     }
 
+    /// The names of the packages that an installation of some packages needs on a machine that has
+    /// none: those that they depend on, too, in versions of a release of Debian (its codename).
+    /// `?essential` stands for the packages that every Debian has.
+    ///
+    /// # Errors
+    /// `PinError::Download` with apt's own words.
+    pub fn installation(
+        &self,
+        packages: &[String],
+        release: &str,
+    ) -> Result<BTreeSet<String>, PinError> {
+        let mut command = self.command("apt-get")?;
+        command.args(["-o", &format!("APT::Default-Release={release}")]);
+        command.args([
+            "install",
+            "--print-uris",
+            "--yes",
+            "--no-install-recommends",
+        ]);
+        let output = command
+            .args(packages)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(PinError::io("start", "apt-get"))?;
+        check_success(&output, "what Debian packages depend on")?;
+        Ok(installation_names(&String::from_utf8_lossy(&output.stdout)))
+    }
+
     /// A program of apt that uses this state and leaves the machine's alone.
     ///
     /// # Errors
@@ -336,52 +365,5 @@ fn not_listed(archive: &Archive) -> PinError {
         name: archive.file.clone(),
         why: format!("apt's sources have no {} {}", archive.name, archive.version),
         help: HELP.to_owned(),
-    }
-}
-
-/// The packages that `apt-cache show` prints, one stanza each.
-fn stanzas(text: &str) -> Vec<Archive> {
-    let stanzas = text.split("\n\n");
-    stanzas
-        .filter_map(|stanza| {
-            let field = |name: &str| {
-                let mut lines = stanza.lines();
-                lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
-            };
-            let (name, version) = (field("Package")?, field("Version")?);
-            let architecture = field("Architecture")?;
-            Some(Archive {
-                kind: ArchiveKind::Deb,
-                name: name.to_owned(),
-                version: version.to_owned(),
-                // The name under which apt saves the file.
-                file: format!("{name}_{}_{architecture}.deb", version.replace(':', "%3a")),
-                sha256: field("SHA256")?.to_owned(),
-                size: Some(field("Size")?.parse().ok()?),
-                urls: Vec::new(),
-            })
-        })
-        .collect()
-}
-
-/// Whether apt-cache says that it knows none of the packages. NB: it ends with 100 for every error
-/// and has no other output for programs; its words are those of the C locale (`command`).
-fn says_none_is_known(why: &str) -> bool {
-    why.contains("No packages found")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::stanzas;
-
-    #[test]
-    fn packages_are_read_from_the_output_of_apt() {
-        let text = "Package: libcrypt1\nVersion: 1:4.4.33-2\nArchitecture: arm64\nDescription: x\n Version: no\n\
-                    Size: 90044\nSHA256: eea0\n\nPackage: virtual\n";
-        let [crypt] = &stanzas(text)[..] else {
-            panic!("one package has all fields");
-        };
-        assert_eq!(crypt.file, "libcrypt1_1%3a4.4.33-2_arm64.deb");
-        assert_eq!((crypt.size, crypt.sha256.as_str()), (Some(90044), "eea0"));
     }
 }

@@ -2,6 +2,7 @@
 //! them are Nix (nix/toolchains).
 
 pub mod apt;
+mod apt_output;
 pub mod cache;
 pub mod carry;
 pub mod crates;

@@ -1,6 +1,6 @@
 //! Resolves the requirements of a wheel among some projects, and the requirements of these
 //! projects, to exact versions. It reads metadata. It does not try older versions if newer ones
-//! turn out not to fit together.
+//! turn out not to fit together. Apt does the same for Debian packages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::super::error::IndexError;
 use super::super::members::NamePatterns;
-use super::super::{ArchiveKind, pip};
+use super::super::silence::SourceWatch;
+use super::super::{ArchiveKind, apt, pip};
 use super::RefreshError;
 use super::index::{IndexReader, Pages, Unanswered, ask_each};
 use super::lookup::{files, specifiers};
@@ -179,6 +180,31 @@ fn choose_wheels(
         true => Ok(chosen),
         false => Err(RefreshError::Unresolved(problems)),
     }
+}
+
+/// The Debian packages of an installation that has some packages and lacks all others, by name.
+///
+/// # Errors
+/// `RefreshError::Unresolved` for a system without Debian packages, the errors of apt.
+pub fn debs(
+    system: &str,
+    packages: &[String],
+    release: &str,
+) -> Result<Vec<WantedArchive>, RefreshError> {
+    let Some(architecture) = apt::architecture(system) else {
+        let why = format!("{system}: there are no Debian packages for it");
+        return Err(RefreshError::Unresolved(vec![why]));
+    };
+    let apt = apt::Apt::for_architecture(architecture)?;
+    apt.update(&SourceWatch::default())?;
+    let names = apt.installation(packages, release)?;
+    let wants = names.into_iter().map(|name| WantedArchive {
+        kind: ArchiveKind::Deb,
+        name,
+        version: WantedVersion::Newest,
+        python: None,
+    });
+    Ok(wants.collect())
 }
 
 /// Adds the requirements of new wheels, as their metadata writes them.

@@ -92,6 +92,12 @@ pub fn refresh(
             let wheels = closure::wheels(&index, &target.system, &required)?;
             target.recipe.archives.extend(wheels);
         }
+        let installed = std::mem::take(&mut target.recipe.installed);
+        if !installed.is_empty() {
+            status(format_args!("asking apt what {} needs", target.family));
+            let debs = closure::debs(&target.system, &installed, spec.debian_release())?;
+            target.recipe.archives.extend(debs);
+        }
     }
 
     let mut updates = Vec::new();

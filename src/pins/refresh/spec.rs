@@ -82,6 +82,9 @@ struct OtherSpec {
     systems: Vec<String>,
     #[serde(default)]
     debs: Vec<String>,
+    /// The packages of [`FamilyRecipe::installed`].
+    #[serde(default)]
+    installed: Vec<String>,
     #[serde(default)]
     wheels: Vec<String>,
     #[serde(default)]
@@ -113,6 +116,9 @@ pub struct FamilyRecipe {
     pub archives: Vec<WantedArchive>,
     /// Further archives, which the metadata of wheels names.
     pub required: Option<RequiredWheels>,
+    /// Debian packages, as `apt-get install` takes them, that are pinned with all packages that
+    /// they depend on.
+    pub installed: Vec<String>,
     pub trees: Vec<TreeRecipe>,
     /// The folders of [`super::super::Family::include`].
     pub include: Vec<String>,
@@ -354,6 +360,7 @@ impl OtherSpec {
                 .chain(wheels(&self.wheels, &WantedVersion::Newest))
                 .collect(),
             required: None,
+            installed: self.installed.clone(),
             trees: self
                 .trees
                 .iter()
