@@ -2,6 +2,7 @@
 {
   genFlakeOutputs = import ./genFlakeOutputs.nix;
   genKernelFlakeOutputs = import ./genKernelFlakeOutputs.nix;
+  image = import ./image.nix;
   kernel = import ./kernel.nix;
   toolchain = import ./toolchain.nix;
 }

@@ -85,15 +85,13 @@ let
   familiesOf = import ./kernel/families.nix { inherit pins stepPython; };
   # NB: whoever lacks the program has a clone with the script, which needs pip, apt and Nix alone.
   fetchTool = "`kernel-builder fetch --tool`, or scripts/fetch-tool.py of kernel-builder's repository";
+  fetchImage = "run `kernel-builder fetch --image`";
   tool =
     cure:
     import ./tool {
       pins = import ./pins.nix { inherit cure system; };
       inherit hostTools run system;
     };
-in
-{
-  inherit system;
 
   # The toolchain of one variant, from the names of families that its row of the release table has.
   toolchain =
@@ -134,6 +132,9 @@ in
       rocm = ifNamedOnHost rocm recipes.rocm;
       oneapi = ifNamedOnHost oneapi recipes.oneapi;
     };
+in
+{
+  inherit system toolchain;
 
   # The folders of a library of headers: by the name of its family, and from an archive that
   # build.toml describes.
@@ -144,6 +145,23 @@ in
   tool = tool "run ${fetchTool}";
   # The same program for the generation of build.nix. Its missing pins name another cure.
   generator = tool "run `kernel-builder generate` in the kernel's folder and commit build.nix, or ${fetchTool}";
+  # The container image of the program, a function of the variants whose toolchains it has.
+  image = import ./image {
+    pins = import ./pins.nix {
+      inherit system;
+      cure = fetchImage;
+    };
+    interpreter = interpreters.${stepPython};
+    tool = tool fetchImage;
+    inherit
+      linux
+      manylinux
+      run
+      seed
+      system
+      toolchain
+      ;
+  };
   # The Rust that compiles it. scripts/fetch-tool.py runs its cargo.
   inherit (import ./tool/rust.nix { inherit hostTools pins run; }) rust;
 

@@ -20,7 +20,7 @@ shells=(torch211-cxx11-cpu torch215-cxx11-cpu torch27-cxx11-cu126)
 for shell in "${shells[@]}"; do
     "$program" fetch examples/relu --shell --variant "$shell-x86_64-linux"
 done
-"$program" fetch --tool
+"$program" fetch --image
 while read -r name; do
     cargo test --quiet -- --ignored --show-output "$name"
 done <scripts/full-tests.txt

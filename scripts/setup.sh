@@ -29,6 +29,8 @@ case ${1-} in
     [ -x /usr/sbin/sshd ] || packages+=(openssh-server)
     command -v ssh >/dev/null || packages+=(openssh-client)
     [ -x /usr/sbin/debootstrap ] || packages+=(debootstrap)
+    # Readers of container images, and the program that starts containers.
+    for program in runc skopeo umoci; do command -v "$program" >/dev/null || packages+=("$program"); done
     ;;
 esac
 

@@ -38,6 +38,7 @@ in
   packages = forSystems (recipes: {
     default = recipes.tool;
     kernel-builder = recipes.tool;
+    image = recipes.image { };
   });
   apps = forSystems (recipes: rec {
     default = kernel-builder;

@@ -12,7 +12,7 @@ use super::prepare::system;
 use crate::families::FamilyError;
 use crate::kernel::{Backend, HeaderArchive};
 use crate::library;
-use crate::matrix::Variant;
+use crate::matrix::{STEP_PYTHON, Variant};
 use crate::nix::{Nix, name_of};
 use crate::pins::fetch::{
     DownloadSize, FetchOptions, PlacedPin, check_offline, disk_size, download_size, fetch, missing,
@@ -35,9 +35,17 @@ pub enum Purpose {
     Shell,
 }
 
+/// The families of the program's container image (nix/image): its packages, and the Python that
+/// makes it.
+pub const IMAGE_FAMILIES: [&str; 2] = ["image", STEP_PYTHON];
+
 /// Fetches the files that the program itself is built from (nix/tool) into the store: compilers and
-/// crates. Returns the number of new files.
-pub fn fetch_tool(nix: &Nix, options: &FetchOptions) -> Result<usize, EngineError> {
+/// crates; and those of further families. Returns the number of new files.
+pub fn fetch_tool(
+    nix: &Nix,
+    options: &FetchOptions,
+    further: &[&str],
+) -> Result<usize, EngineError> {
     /// The content of nix/tool/toolchain.json.
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -55,7 +63,8 @@ pub fn fetch_tool(nix: &Nix, options: &FetchOptions) -> Result<usize, EngineErro
     })?;
     let library = unpack_library()?;
     let system = system();
-    let families = ["seed".to_owned(), toolchain.host, toolchain.rust];
+    let mut families = vec!["seed".to_owned(), toolchain.host, toolchain.rust];
+    families.extend(further.iter().map(|&family| family.to_owned()));
     let wanted = place(nix, &library, &system, &families, &[])
         .and_then(|pins| missing(nix, &pins))
         .map_err(pin_failed)?;

@@ -134,6 +134,7 @@ Examples:
   kernel-builder fetch relu                      what the bundled variants need
   kernel-builder fetch relu --to usb             also write it to a folder
   kernel-builder fetch relu --from usb --offline
+  kernel-builder fetch --image                   parts of the container image
 
 Files come from --from, the download cache (KERNEL_BUILDER_CACHE), the machine's own pip and apt, and the \
 URLs of vendors, in this order. A download that brings nothing for KERNEL_BUILDER_STALL_SECONDS (15) is \

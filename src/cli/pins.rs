@@ -23,6 +23,9 @@ pub struct FetchArgs {
     /// Instead, the files that Nix needs to build this program from its sources
     #[arg(long, conflicts_with_all = ["path", "names", "check", "shell", "json"])]
     pub tool: bool,
+    /// Instead, the files that Nix needs to build the container image of this program
+    #[arg(long, conflicts_with_all = ["path", "names", "check", "shell", "json", "tool"])]
+    pub image: bool,
     /// Use no network: only the store, the download cache and --from
     #[arg(long)]
     pub offline: bool,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{CommandError, count, print, print_json_line};
 use crate::build::fetch::{
-    Purpose, bring_pins, check_space, fetch_tool, kernel_packages, pins_of_variants,
+    IMAGE_FAMILIES, Purpose, bring_pins, check_space, fetch_tool, kernel_packages, pins_of_variants,
 };
 use crate::build::{self, pin_failed};
 use crate::cli::FetchArgs;
@@ -45,7 +45,10 @@ struct CarriedFiles<'a> {
 
 pub fn run(arguments: &FetchArgs) -> Result<(), CommandError> {
     if arguments.tool {
-        return fetch_for_tool(arguments);
+        return fetch_for_tool(arguments, "kernel-builder", &[]);
+    }
+    if arguments.image {
+        return fetch_for_tool(arguments, "the image of kernel-builder", &IMAGE_FAMILIES);
     }
     if arguments.json {
         start_events();
@@ -78,7 +81,7 @@ pub fn run(arguments: &FetchArgs) -> Result<(), CommandError> {
     tidy(&pins).map_err(pin_failed)?;
     if purpose == Purpose::Shell {
         // The shell of a flake contains this program.
-        fetch_tool(&nix, &options)?;
+        fetch_tool(&nix, &options, &[])?;
     }
     if let Some(folder) = arguments.to.as_deref() {
         check_space(&[(folder, carry::size(folder, &pins))])?;
@@ -105,11 +108,17 @@ pub fn run(arguments: &FetchArgs) -> Result<(), CommandError> {
     print(&text)
 }
 
-/// Runs `fetch --tool`.
-fn fetch_for_tool(arguments: &FetchArgs) -> Result<(), CommandError> {
+/// Runs `fetch --tool`, or `fetch --image` with the families of the image.
+fn fetch_for_tool(
+    arguments: &FetchArgs,
+    what: &str,
+    families: &[&str],
+) -> Result<(), CommandError> {
     let (nix, options) = nix_and_options(arguments)?;
-    match fetch_tool(&nix, &options)? {
-        0 => print("everything that kernel-builder is built from is in the store\n"),
+    match fetch_tool(&nix, &options, families)? {
+        0 => print(&format!(
+            "everything that {what} is built from is in the store\n"
+        )),
         files => print(&format!("{} in the store\n", count(files, "new file"))),
     }
 }

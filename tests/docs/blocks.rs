@@ -24,7 +24,17 @@ const LANGUAGES: [&str; 9] = [
 
 /// Blocks that no test runs, by their pages and first lines: they need programs that a test has
 /// not.
-const NOT_RUN: [(&str, &str); 3] = [
+const NOT_RUN: [(&str, &str); 6] = [
+    // tests/image.rs builds both images, and runs containers of them without Docker.
+    ("docs/docker.md", "kernel-builder fetch --image"),
+    (
+        "docs/docker.md",
+        "docker run --rm --privileged --volume \"$PWD:/kernel\" kernel-builder:0.1.0 build --variant torch211-cxx11-cpu-x86_64-linux",
+    ),
+    (
+        "docs/docker.md",
+        "nix build --out-link image --impure --expr '(import ./lib).image { variants = [ \"torch211-cxx11-cpu-x86_64-linux\" ]; }'",
+    ),
     ("docs/docker.md", "docker build --tag relu-builder ."),
     // tests/project runs them, with CMake of its own.
     (
