@@ -62,7 +62,7 @@ fn name_of_kernel(arguments: &ServeArgs) -> Result<Option<HubRepository>, Comman
     Ok(Some(name.parse()?))
 }
 
-fn log(exchange: &Exchange<'_>) {
+fn log(exchange: &Exchange) {
     let Exchange {
         request,
         status,

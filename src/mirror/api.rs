@@ -8,7 +8,7 @@ use sha1::{Digest, Sha1};
 
 use super::content;
 use super::folder::{MAIN, MirrorFile, MirrorFolder, MirrorKernel};
-use super::http::{MirrorAnswer, MirrorBody, MirrorRequest};
+use super::http::{MirrorAnswer, MirrorRequest};
 use crate::hex;
 
 /// The most entries of a page of a list, as on the Hub.
@@ -20,7 +20,7 @@ pub fn answer(folder: &MirrorFolder, request: &MirrorRequest) -> MirrorAnswer {
         return MirrorAnswer::refusal(400, "", "This path is not one of the Hub's");
     };
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    let answer = match &parts[..] {
+    match &parts[..] {
         ["api", "organizations", owner, "overview"] => overview(folder, owner),
         ["api", "kernels" | "models", owner, name, rest @ ..] => {
             let Some(kernel) = folder.find(&format!("{owner}/{name}")) else {
@@ -36,16 +36,9 @@ pub fn answer(folder: &MirrorFolder, request: &MirrorRequest) -> MirrorAnswer {
         }
         ["kernels", owner, name, "resolve", revision, path @ ..]
         | [owner, name, "resolve", revision, path @ ..] => {
-            return file(folder, request, &format!("{owner}/{name}"), revision, path);
+            file(folder, &format!("{owner}/{name}"), revision, path)
         }
         _ => no_page(),
-    };
-    match &answer.body {
-        MirrorBody::Text(text) if answer.status == 200 => {
-            let etag = format!("\"{}\"", hex(&Sha1::digest(text)));
-            answer.tagged(request, &etag)
-        }
-        _ => answer,
     }
 }
 
@@ -159,7 +152,7 @@ fn tree(
         false => answer,
         true => {
             let url = request.url_with(&format!("recursive={is_recursive}&cursor={next}"));
-            answer.with("Link", &format!("<{url}>; rel=\"next\""))
+            answer.with("link", &format!("<{url}>; rel=\"next\""))
         }
     }
 }
@@ -179,13 +172,7 @@ fn file_entry(path: &str, file: &MirrorFile) -> Value {
 }
 
 /// The content of a file.
-fn file(
-    folder: &MirrorFolder,
-    request: &MirrorRequest,
-    name: &str,
-    revision: &str,
-    path: &[&str],
-) -> MirrorAnswer {
+fn file(folder: &MirrorFolder, name: &str, revision: &str, path: &[&str]) -> MirrorAnswer {
     let is_plain = |part: &&str| !part.contains(['/', '\\']);
     if !path.iter().all(is_plain) {
         return MirrorAnswer::refusal(400, "", "This path is not one of the Hub's");
@@ -209,14 +196,15 @@ fn file(
         let large = file.hash.large.as_ref();
         let etag = large.map_or(&file.hash.blob, |(sha256, _)| sha256);
         let etag = format!("\"{etag}\"");
-        let mut answer =
-            MirrorAnswer::file(opened, file.identity.clone()).with("X-Repo-Commit", commit);
-        if large.is_some() {
-            answer = answer
-                .with("X-Linked-Etag", &etag)
-                .with("X-Linked-Size", &size.to_string());
-        }
-        return answer.tagged(request, &etag);
+        let answer = MirrorAnswer::file(opened, file.identity.clone())
+            .with("etag", &etag)
+            .with("x-repo-commit", commit);
+        return match large {
+            None => answer,
+            Some(_) => answer
+                .with("x-linked-etag", &etag)
+                .with("x-linked-size", &size.to_string()),
+        };
     }
-    MirrorAnswer::refusal(503, "", "The file changes at this moment").with("Retry-After", "1")
+    MirrorAnswer::refusal(503, "", "The file changes at this moment").with("retry-after", "1")
 }
