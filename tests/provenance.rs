@@ -12,7 +12,7 @@ use common::clone::{Clone, nix};
 use common::findings::findings;
 use common::folder::{Folder, copy};
 use common::nix::evaluate;
-use common::program::{kernel_builder, printed, run, words};
+use common::program::{kernel_builder, printed, run, store, words};
 use serde_json::{Value, json};
 
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
@@ -119,6 +119,36 @@ fn a_commit_repeats_the_last_step_alone() {
     let next = evaluate();
     assert_one(&clean, &next);
     assert_one(&dirty, &next);
+}
+
+/// The last step needs the derivations of all steps, and the output of the package alone.
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn a_package_from_a_cache_needs_no_toolchain() {
+    let library = Clone::new();
+    let kernel = repository("relu", &library);
+    let attribute = format!(".#redistributable.{CPU}");
+    built(kernel.path(), &attribute, &[]);
+    // The cache has the package, and no build of this commit.
+    kernel.write("README.md", "More words.\n");
+    let head = commit(&kernel);
+    let machine = Folder::new();
+    let cache = format!("{}?trusted=true", store());
+    let options = ["--option", "substituters", &cache];
+    let build = [&["build", "--no-link", &attribute], &options[..]].concat();
+    let mut build = nix(&build);
+    build.env("NIX_REMOTE", machine.path());
+    run(build.current_dir(kernel.path()));
+    let path = format!("{attribute}.outPath");
+    let path = printed(nix(&["eval", "--raw", &path]).current_dir(kernel.path()));
+    let folder = machine.path().join("nix/store");
+    let name = Path::new(path.trim()).file_name().expect("a name");
+    let metadata = json_of(&folder.join(name).join(CPU).join("metadata.json"));
+    assert_eq!(metadata["provenance"]["kernel"]["commit"], head);
+    let names = std::fs::read_dir(&folder).expect("a store").flatten();
+    let names: Vec<_> = names.map(|entry| entry.file_name()).collect();
+    let has = |end: &str| names.iter().any(|own| own.to_string_lossy().ends_with(end));
+    assert!(has("-gcc-12-sysroot.drv") && !has("-gcc-12-sysroot"));
 }
 
 /// A signature of a variant was lost with the first commit after it.

@@ -28,7 +28,8 @@ run {
   variants = map (variant: variant.package) variants;
   inputs = map (variant: {
     inherit (variant) archives plan sources;
-    # NB: the derivation without its output brings all derivations that it needs, as files.
+    # NB: the derivation without its output brings all derivations that it needs, as files, and no
+    # output of theirs: a package from a binary cache needs no toolchain on this machine.
     derivation = builtins.unsafeDiscardOutputDependency variant.package.drvPath;
     families = builtins.listToAttrs (
       map (name: {
