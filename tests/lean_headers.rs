@@ -4,8 +4,8 @@
 mod common;
 
 use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use common::folder::new_word;
 use common::kernel::Sample;
 use common::program::{build, kernel_builder, on_disk, printed, run, store, words};
 use serde_json::{Value, json};
@@ -64,8 +64,7 @@ REGISTER_EXTENSION(TORCH_EXTENSION_NAME)
 
 /// A comment that makes a source new to every store, so that there are logs to read.
 fn new_comment() -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    format!("// {}\n", now.expect("a time").as_nanos())
+    format!("// {}\n", new_word())
 }
 
 /// A kernel and a cache of its own.

@@ -128,7 +128,7 @@ fn realised(output: &Output) -> PathBuf {
 }
 
 #[test]
-#[ignore = "builds with Nix: run by `make test`"]
+#[ignore = "builds with Nix for a minute: run by `make full-test`"]
 fn a_kernel_that_uses_newer_functions_keeps_its_policy_and_works() {
     let heavy = Heavy::new();
     // One for each C++ ABI; the tests below run the first.

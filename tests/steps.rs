@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use common::clone::Clone;
+use common::folder::new_word;
 use common::program::{kernel_builder, run};
 use kernel_builder::nix::Nix;
 use serde_json::Value;
@@ -70,9 +71,10 @@ fn every_change_has_its_reason_and_nothing_is_built() {
     assert!(built.run("plan", &[]).contains("nothing to build"));
 
     let library = format!("{CPU} library");
+    let words = new_word();
     built
         .clone
-        .append("torch-ext/relu/__init__.py", "\n# More words.\n");
+        .append("torch-ext/relu/__init__.py", &format!("\n# {words}\n"));
     let python = "torch-ext/relu/__init__.py changed";
     let package = [
         format!("{CPU}: {python}"),
@@ -82,7 +84,7 @@ fn every_change_has_its_reason_and_nothing_is_built() {
 
     built
         .clone
-        .append("csrc/relu_cpu.cpp", "\n// More words.\n");
+        .append("csrc/relu_cpu.cpp", &format!("\n// {words}\n"));
     let source = "csrc/relu_cpu.cpp";
     let all = [
         &[
@@ -100,7 +102,7 @@ fn every_change_has_its_reason_and_nothing_is_built() {
 
     built
         .clone
-        .append("torch-ext/torch_binding.h", "\n// More words.\n");
+        .append("torch-ext/torch_binding.h", &format!("\n// {words}\n"));
     let path = built.clone.relu().join("build.toml");
     let text = std::fs::read_to_string(&path).expect("build.toml");
     let flags = "backend = \"cpu\"\ncxx-flags = [\"-O2\"]";

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use common::folder::example;
+use common::folder::{example, new_word};
 use common::program::{kernel_builder, python, run, store};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -57,8 +57,7 @@ fn a_saved_file_is_built_again_and_loads() {
     assert_eq!(result(), "[0.0, 2.0]");
 
     let source = "csrc/relu_cpu.cpp";
-    // A store may have the objects of a run before: no two runs have this text.
-    let tripled = format!(": from[i] * 3; // process {}", std::process::id());
+    let tripled = format!(": from[i] * 3; // {}", new_word());
     kernel.replace(source, ": from[i];", &tripled);
     let round = wait_for("waiting for a change");
     assert!(

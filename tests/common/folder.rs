@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The root of this repository.
 pub const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
@@ -9,6 +10,12 @@ pub const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 /// A temporary folder that is removed in the end, even if it holds a Nix store, whose files are
 /// read-only.
 pub struct Folder(tempfile::TempDir);
+
+/// A text that no run before has written, so that no store has what is built of it.
+pub fn new_word() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.expect("a time").as_nanos().to_string()
+}
 
 impl Folder {
     pub fn new() -> Self {
