@@ -11,7 +11,7 @@ pub const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 /// read-only.
 pub struct Folder(tempfile::TempDir);
 
-/// A text that no run before has written, so that no store has what is built of it.
+/// A text that no earlier run has written: no store has a build of a source with it.
 pub fn new_word() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.expect("a time").as_nanos().to_string()
