@@ -383,7 +383,7 @@ for wheel in map(pathlib.Path, sys.argv[1:]):
 
 /// Wheels of real builds: judged, installed by pip and uv from an index, imported and run.
 #[test]
-#[ignore = "builds with Nix: run by `make test`"]
+#[ignore = "builds and installs wheels for two minutes: run by `make full-test`"]
 fn wheels_of_every_framework_install_and_run() {
     let tools = tools();
     let out = Folder::new();
