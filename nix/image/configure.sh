@@ -9,8 +9,8 @@ umask 022
 cp /usr/share/base-passwd/passwd.master /etc/passwd
 cp /usr/share/base-passwd/group.master /etc/group
 cp /usr/share/base-files/profile /etc/profile
-cp /usr/share/base-files/dot.bashrc /root/.bashrc
-cp /usr/share/base-files/dot.profile /root/.profile
+cp /usr/share/base-files/dot.bashrc "$HOME/.bashrc"
+cp /usr/share/base-files/dot.profile "$HOME/.profile"
 ln -s debian /etc/dpkg/origins/default
 rmdir /var/run /var/lock
 ln -s /run /var/run
