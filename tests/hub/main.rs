@@ -1,5 +1,5 @@
-//! The commands of the Hub against one on this machine (tests/fake_hub.py). Most builds are made up,
-//! of Python alone.
+//! The commands of the Hub against one on this machine (tests/fake_hub.py). Most builds are made
+//! up, of Python alone.
 
 #[path = "../common/mod.rs"]
 mod common;
