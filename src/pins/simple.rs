@@ -35,11 +35,11 @@ pub fn files(page: &IndexPage) -> Result<Vec<ListedFile>, HttpFailure> {
 
 fn files_of_data(page: &IndexPage) -> Result<Vec<ListedFile>, HttpFailure> {
     #[derive(Deserialize)]
-    struct Project {
-        files: Vec<ProjectFile>,
+    struct ProjectPage {
+        files: Vec<PageFile>,
     }
     #[derive(Deserialize)]
-    struct ProjectFile {
+    struct PageFile {
         filename: String,
         url: String,
         #[serde(default)]
@@ -52,7 +52,7 @@ fn files_of_data(page: &IndexPage) -> Result<Vec<ListedFile>, HttpFailure> {
     struct Hashes {
         sha256: Option<String>,
     }
-    let project: Project = serde_json::from_str(&page.text)
+    let project: ProjectPage = serde_json::from_str(&page.text)
         .map_err(|error| HttpFailure::Lasting(error.to_string()))?;
     let files = project.files.into_iter();
     Ok(files

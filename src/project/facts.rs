@@ -117,7 +117,7 @@ fn without_archs(metadata: &Metadata) -> Value {
 #[serde(rename_all = "kebab-case")]
 struct Pyproject {
     build_system: BuildSystem,
-    project: Project,
+    project: PyprojectMetadata,
     tool: Tool,
 }
 
@@ -130,7 +130,7 @@ struct BuildSystem {
 
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
-struct Project {
+struct PyprojectMetadata {
     name: String,
     version: String,
     requires_python: &'static str,
@@ -184,7 +184,7 @@ pub fn pyproject(kernel: &Kernel) -> Result<String, ProjectError> {
             requires,
             build_backend: "setuptools.build_meta",
         },
-        project: Project {
+        project: PyprojectMetadata {
             name: kernel.name.python_name(),
             version: kernel.version.to_string(),
             requires_python: ">=3.9",

@@ -2,6 +2,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use clap::CommandFactory;
+use kernel_builder::cli::Cli;
+
 use crate::common::folder::REPOSITORY;
 use crate::page::{Page, markdown_files};
 
@@ -48,7 +51,7 @@ fn links_of_pages_lead_to_files_and_headings() {
 }
 
 #[test]
-fn every_page_is_in_the_book_and_in_the_table_of_the_readme() {
+fn every_page_is_in_the_book_and_in_the_readme() {
     let listed = Page::read("docs/SUMMARY.md").links;
     let in_readme = Page::read("README.md").links;
     for name in markdown_files(&["docs"]) {
@@ -62,5 +65,18 @@ fn every_page_is_in_the_book_and_in_the_table_of_the_readme() {
             below || in_readme.contains(&name),
             "{name} is not in README.md"
         );
+    }
+}
+
+/// README.md is short, and names each command.
+#[test]
+fn the_readme_names_every_command_in_at_most_120_lines() {
+    let text = std::fs::read_to_string(Path::new(REPOSITORY).join("README.md")).expect("README.md");
+    let lines = text.lines().count();
+    assert!(lines <= 120, "{lines} lines");
+    for command in Cli::command().get_subcommands() {
+        let name = command.get_name();
+        let named = text.contains(&format!("`{name}`")) || text.contains(&format!("`{name} "));
+        assert!(named || command.is_hide_set(), "{name} is not named");
     }
 }

@@ -14,7 +14,7 @@ uri=$(apt-get indextargets --format '$(SITE) $(RELEASE)' 'Created-By: Packages' 
     exit 3
 }
 debootstrap --variant=minbase --include=ca-certificates,git,make bookworm "$root" "$uri" >"$root.log" ||
-    { tail -n 20 "$root.log" >&2 && exit 1; }
+    { tail -n 20 "$root.log" >&2; exit 1; }
 "$(dirname "$0")/copy-settings.sh" "$root"
 if [ $# -gt 0 ]; then
     "$(dirname "$0")/enter-root.sh" "$root" root \
