@@ -52,7 +52,8 @@ in
       };
 
   # The files of names for the families of a toolchain, and whether they have all names of torch's
-  # libraries for a C++ ABI. A vendor's torch has no list.
+  # libraries for a C++ ABI. A vendor's torch has no list, nor have the libraries of NVIDIA's that
+  # it comes with.
   names =
     {
       torch ? null,
@@ -60,7 +61,10 @@ in
       ...
     }:
     {
-      files = ofFamily torch ++ ofFamily cuda;
+      files =
+        ofFamily torch
+        ++ ofFamily (if torch == null || cuda == null then null else "${torch}-nvidia")
+        ++ ofFamily cuda;
       isWholeFor = cxxAbi: torch != null && (lists."${system}/${torch}" or { }).cxx-abi or null == cxxAbi;
     };
 }

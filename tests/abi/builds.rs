@@ -7,6 +7,7 @@ use crate::common::kernel::Sample;
 use crate::common::program::{build, printed, store, words};
 
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
+const CUDA: &str = "torch211-cxx11-cu130-x86_64-linux";
 const STABLE: &str = "torch-stable-abi211-cpu-x86_64-linux";
 
 /// A kernel with one source, some keys of `[general]` and `[torch]`, and more files.
@@ -80,6 +81,40 @@ extern "C" int t1() {
         ],
     );
     assert!(!words.contains("get_num_threads"), "{words}");
+}
+
+/// Regression: names of cuDNN, NCCL and others of NVIDIA's libraries were linked because of their
+/// first letters, and those of libraries that torch does not load, too.
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn names_of_nvidias_libraries_are_refused_unless_torch_loads_them() {
+    let source = r#"
+extern "C" int cudnnCreate(), ncclCommInitAll(), cufftPlan1d(), cudnnCreateTensorDescriptr(), ncclDoesNotExist(),
+    cufftDoesNotExist(), nvrtcCompileProgram();
+extern "C" int t2() {
+    return cudnnCreate() + ncclCommInitAll() + cufftPlan1d() + cudnnCreateTensorDescriptr() + ncclDoesNotExist() +
+           cufftDoesNotExist() + nvrtcCompileProgram();
+}
+"#;
+    let sample = kernel("", "", source, &[]);
+    let path = sample.path().join("build.toml");
+    let text = std::fs::read_to_string(&path).expect("build.toml");
+    std::fs::write(path, text.replace("\"cpu\"", "\"cuda\"")).expect("written");
+    let words = refused(
+        &sample,
+        CUDA,
+        &[
+            "cudnnCreateTensorDescriptr, used in\n",
+            "(there is cudnnCreateTensorDescriptor)",
+            "ncclDoesNotExist, used in\n",
+            "cufftDoesNotExist, used in\n",
+            "nvrtcCompileProgram, used in\n",
+            "torch does not load libnvrtc.so: open it with dlopen",
+        ],
+    );
+    for name in ["cudnnCreate", "ncclCommInitAll", "cufftPlan1d"] {
+        assert!(!words.contains(&format!("{name}, used in")), "{words}");
+    }
 }
 
 /// Regression (F3): a variant for every torch needed what one torch has, or none.

@@ -24,7 +24,7 @@ from auditwheel.wheel_abi import analyze_wheel_abi
 POLICIES = WheelPolicies(libc=Libc.GLIBC, arch=Architecture.x86_64)
 
 # Libraries that are there when a kernel is loaded.
-THERE = frozenset({"libcudart.so.13"})
+THERE = frozenset({"libcuda.so.1", "libcudart.so.13", "libnvrtc.so.13"})
 
 
 def keeps_manylinux(library, folder):

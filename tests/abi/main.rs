@@ -112,6 +112,20 @@ fn libraries_are_judged_exactly_and_as_auditwheel_and_abi3audit_do() {
     );
 }
 
+/// A list holds its differences from another list, so that a change of that one could change it.
+#[test]
+fn every_list_has_as_many_names_as_its_libraries() {
+    let script = "import sys; sys.path.insert(0, 'nix/abi/program'); sys.dont_write_bytecode = True\n\
+                  from tables import NameList, list_files, read_lists\n\
+                  for key, facts in read_lists().items():\n    \
+                      kinds = list(NameList(list_files(key)).classes.values())\n    \
+                      print(key, len(kinds) - kinds.count('loaded') == facts['names'])";
+    let mut python = Command::new("python3");
+    let words = printed(python.args(["-c", script]).current_dir(REPOSITORY));
+    assert!(words.lines().count() > 40, "{words}");
+    assert!(!words.contains("False"), "{words}");
+}
+
 /// Files that are no libraries: cut short, made of nonsense, or of another kind.
 #[test]
 fn files_that_are_no_libraries_are_findings_and_others_are_left_alone() {

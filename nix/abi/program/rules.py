@@ -8,7 +8,10 @@ from tables import read_shim, read_table, release_key
 
 PYTHON = re.compile(r"_?Py")
 OPENMP = re.compile(r"(GOMP|omp)_")
-CUDA = re.compile(r"(cuda|cu|cublas\w*|cudnn|cufft|curand|cusolver|cusparse\w*|nccl|nvrtc|nvshmem)[A-Z_]")
+# The names of the interfaces of NVIDIA's libraries.
+CUDA = re.compile(
+    r"((__)?cuda|cu|cublas\w*|cudnn|cufft|cupti|curand|cusolver\w*|cusparse\w*|p?nccl|nvrtc|nvshmem\w*)[A-Z_]"
+)
 # The path of a store, and those of the folders in which Nix builds.
 PATHS = re.compile(rb"(/nix/store/[0-9a-z]{32}-|(/private)?/tmp/nix-build-|(?<![\w.~@%+/-])/build/)[\x21-\x7e]*")
 
@@ -87,17 +90,32 @@ class Expectations:
         """The classes of names that the loader finds for a file with some needed libraries."""
         found = {"torch", "tvm-ffi"}
         if self.variant.backend == "cuda":
-            found |= {"torch-cuda", "cuda"}
+            found |= {"torch-cuda"} | self.libraries(needed)
         if "libtorch_python.so" in needed:
             found.add("torch-python")
         # The link knows which functions of OpenMP its objects may use.
         return found if self.is_link else found | {"openmp"}
 
+    def libraries(self, needed):
+        """The listed libraries of NVIDIA's that the loader finds: those that torch or the file
+        needs, and all if nobody knows what torch needs."""
+        if not self.names.loaded:
+            return self.names.libraries
+        return self.names.loaded | {name.partition(".so")[0] for name in needed}
+
     def has_shape(self, name, needed):
         """Whether a name may be one of a library without a list."""
-        keys = [self.variant.framework, f"{self.variant.backend}-other"]
-        if "cuda" not in self.names.classes.values():
+        keys = [self.variant.framework]
+        if self.variant.backend != "cuda":
             keys.append(self.variant.backend)
+        else:
+            if "libcublas" not in self.names.libraries:
+                keys.append("cuda")
+            if "libcudnn" not in self.names.libraries:
+                keys.append("torch-nvidia")
+            # The driver is that of the machine.
+            if any(library.startswith("libcuda.so") for library in needed):
+                keys.append("cuda-driver")
         if self.variant.framework == "torch" and not self.is_whole:
             keys += ["torch-unlisted", "torch-c-unlisted"]
             if not self.is_link:
@@ -238,6 +256,8 @@ def check_name(name, needed, expected):
         cure = openmp_cure(expected)
     elif CUDA.match(name) and variant.backend != "cuda":
         cure = CUDA_CURE
+    elif known in names.libraries:
+        cure = f"torch does not load {known}.so: open it with dlopen"
     else:
         cure = None
     # A search takes a millisecond, and people read the first hints.

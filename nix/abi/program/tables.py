@@ -67,11 +67,12 @@ class Policy:
 
 class NameList:
     """Exported names of libraries with the class of each: `torch`, `torch-cuda`, `torch-python`,
-    `openmp`, `cuda` or `tvm-ffi`. A file of the list holds what changed since another release, so a
-    list is read from several files, the oldest first."""
+    `openmp`, `tvm-ffi`, or a library of NVIDIA's, such as `libcudnn`. The class `loaded` has the
+    names of those libraries that torch needs. A file of the list holds what changed since another
+    release, so a list is read from several files, the oldest first."""
 
     def __init__(self, files):
-        self.classes = {}
+        self.classes, kinds = {}, set()
         for file in files:
             into = None
             for line in zlib.decompress(Path(file).read_bytes(), 31).decode().splitlines():
@@ -79,10 +80,14 @@ class NameList:
                     continue
                 if line.startswith(("+ ", "- ")):
                     into = line[2:] if line[0] == "+" else None
+                    kinds.add(into)
                 elif into is None:
                     self.classes.pop(line, None)
                 else:
                     self.classes[line] = into
+        # The libraries of NVIDIA's whose names these are, and those that torch needs.
+        self.libraries = {kind for kind in kinds - {None} if kind.startswith("lib")}
+        self.loaded = {name for name in self.libraries if self.classes.get(name) == "loaded"}
         self._sorted = None
 
     def __bool__(self):
@@ -115,6 +120,6 @@ def find_lists(system, prefix):
     found = [
         (key, facts)
         for key, facts in read_lists().items()
-        if key == f"{system}/{prefix}" or key.startswith(f"{system}/{prefix}.")
+        if re.fullmatch(rf"{re.escape(f'{system}/{prefix}')}(\.\d+)*", key)
     ]
     return found[-1] if found else None

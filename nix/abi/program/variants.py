@@ -57,6 +57,9 @@ class Variant:
             # A torch for another CUDA has other names of its CUDA part.
             is_same &= self.compute in ("cpu", facts.get("compute")) or kind == "tvm-ffi"
             files, is_whole = (list_files(key), True) if is_same else ([], False)
+            # The libraries of NVIDIA's are the same for both C++ ABIs.
+            if self.compute == facts.get("compute") != "cpu":
+                files += list_files(f"{key}-nvidia")
         if self.backend == "cuda":
             digits = self.compute[2:]
             toolkit = f"cuda-{digits[:-1]}.{digits[-1]}"
