@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use common::folder::fixture;
-use common::program::{build, built_library, printed};
+use common::program::{SANDBOXED, build, built_library, printed};
 use kernel_builder::artifact::fatbin;
 
 const CLANG: &str = "torch27-cxx11-cu126-x86_64-linux";
@@ -42,7 +42,6 @@ fn clang_compiles_for_what_was_asked_and_always_the_same() {
     printed(
         Command::new("nix-store")
             .args(["--realise", "--check", derivation.trim()])
-            .args(["--option", "sandbox", "true"])
-            .args(["--option", "substituters", ""]),
+            .args(SANDBOXED),
     );
 }

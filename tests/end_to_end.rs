@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use common::clone::{Clone, nix};
 use common::program::{
-    assert_no_process_has, built_library, kernel_builder, python, run, send, store, words,
+    SANDBOXED, assert_no_process_has, built_library, kernel_builder, python, run, send, store,
+    words,
 };
 use serde_json::Value;
 
@@ -558,17 +559,10 @@ fn a_rebuild_gives_the_same_bytes() {
     clone.build(&[]);
     for variant in [CPU, CUDA] {
         for derivation in clone.derivations(variant).values() {
-            let options = [
-                "--option",
-                "sandbox",
-                "true",
-                "--option",
-                "substituters",
-                "",
-            ];
-            run(Command::new("nix-store")
+            let mut nix = Command::new("nix-store");
+            run(nix
                 .args(["--realise", "--check", derivation])
-                .args(options));
+                .args(SANDBOXED));
         }
     }
 }

@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 
 use common::clone::{Clone, nix};
 use common::folder::{Folder, REPOSITORY, copy};
-use common::program::{on_disk, printed, run};
+use common::program::{SANDBOXED, on_disk, printed, run};
 use kernel_builder::hex;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -425,14 +425,7 @@ fn containers_of_the_image_build_a_kernel_with_and_without_a_network() {
     let parts = format!("let image = {expression}; in image.layers ++ [ image ]");
     let mut rebuild = Command::new("nix-build");
     rebuild.args(["--no-out-link", "--check", "--expr", &parts]);
-    run(rebuild.args([
-        "--option",
-        "substituters",
-        "",
-        "--option",
-        "sandbox",
-        "true",
-    ]));
+    run(rebuild.args(SANDBOXED));
 
     // Without a network.
     let folder = Folder::new();

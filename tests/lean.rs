@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use common::folder::{Folder, REPOSITORY, example, fixture};
-use common::program::{kernel_builder, on_disk, printed, words};
+use common::program::{SANDBOXED, kernel_builder, on_disk, printed, words};
 
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
 const NVCC: &str = "torch211-cxx11-cu130-x86_64-linux";
@@ -222,9 +222,7 @@ fn objects(kernel: &Folder, variant: &str, is_lean: bool) -> Vec<(String, String
 fn realise(derivations: &[&String]) -> Vec<std::path::PathBuf> {
     let mut nix = Command::new("nix-store");
     nix.args(["--realise", "--keep-going", "--max-jobs", "auto"]);
-    nix.args(derivations);
-    nix.args(["--option", "sandbox", "true"])
-        .args(["--option", "substituters", ""]);
+    nix.args(derivations).args(SANDBOXED);
     printed(&mut nix).lines().map(on_disk).collect()
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use common::folder::{Folder, fixture, fixture_path};
-use common::program::{kernel_builder, on_disk, python, run, words};
+use common::program::{SANDBOXED, kernel_builder, on_disk, python, run, words};
 use kernel_builder::matrix;
 use object::Endianness;
 use object::elf::FileHeader64;
@@ -39,9 +39,7 @@ impl Heavy {
             .arg(fixture_path("link.nix"))
             .args(["--no-out-link", "--attr", attribute])
             .args(["--arg", "kernel", &self.path().display().to_string()])
-            .args(["--option", "substituters", ""])
-            .args(["--option", "sandbox", "true"])
-            .args(["--option", "sandbox-fallback", "false"])
+            .args(SANDBOXED)
             .args(arguments)
             .output()
             .expect("start nix-build")

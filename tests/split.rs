@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::folder::fixture;
-use common::program::{kernel_builder, on_disk, printed, store};
+use common::program::{SANDBOXED, kernel_builder, on_disk, printed, store};
 use kernel_builder::artifact::fatbin;
 use serde::Deserialize;
 
@@ -184,9 +184,7 @@ fn derivations_of(kernel: &Path, variant: &str) -> Derivations {
 
 fn nix_store(arguments: &[&str]) -> Command {
     let mut command = Command::new("nix-store");
-    command.arg("--realise").args(arguments);
-    command.args(["--option", "sandbox", "true"]);
-    command.args(["--option", "substituters", ""]);
+    command.arg("--realise").args(arguments).args(SANDBOXED);
     command
 }
 

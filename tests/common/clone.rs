@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use super::folder::{REPOSITORY, copy_tracked};
-use super::program::{build, kernel_builder, run};
+use super::program::{SANDBOXED, build, kernel_builder, run};
 
 /// A copy of this repository as git would clone it, so that a test may change files.
 pub struct Clone {
@@ -115,22 +115,7 @@ impl Clone {
 pub fn nix(arguments: &[&str]) -> Command {
     let mut command = Command::new("nix");
     command.args(["--extra-experimental-features", "nix-command flakes"]);
-    command.args([
-        "--option",
-        "substituters",
-        "",
-        "--option",
-        "sandbox",
-        "true",
-    ]);
-    command.args([
-        "--option",
-        "sandbox-fallback",
-        "false",
-        "--option",
-        "max-jobs",
-        "2",
-    ]);
+    command.args(SANDBOXED).args(["--option", "max-jobs", "2"]);
     // A lock would pin the library as it was at that moment.
     let (name, rest) = arguments.split_at(if arguments[0] == "flake" { 2 } else { 1 });
     command.args(name);

@@ -4,6 +4,19 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// Options of Nix for builds: in the sandbox, and with nothing to ask of a network.
+pub const SANDBOXED: [&str; 9] = [
+    "--option",
+    "substituters",
+    "",
+    "--option",
+    "sandbox",
+    "true",
+    "--option",
+    "sandbox-fallback",
+    "false",
+];
+
 /// The folder of the store that tests have for themselves.
 pub fn store() -> String {
     let store = std::env::var("NIX_REMOTE").unwrap_or_default();
