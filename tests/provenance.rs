@@ -10,9 +10,9 @@ use std::process::Command;
 use common::attested::{assert_same, built, commit, repository};
 use common::clone::{Clone, nix};
 use common::findings::findings;
-use common::folder::{Folder, copy};
+use common::folder::{Folder, copy, new_word};
 use common::nix::evaluate;
-use common::program::{kernel_builder, printed, run, store, words};
+use common::program::{kernel_builder, on_disk, printed, run, store, words};
 use serde_json::{Value, json};
 
 const CPU: &str = "torch211-cxx11-cpu-x86_64-linux";
@@ -80,6 +80,45 @@ fn a_flake_says_the_same_of_a_kernel_of_python_alone() {
     let library = Clone::new();
     let kernel = repository("silu-and-mul", &library);
     assert_same(kernel.path(), "torch-cpu");
+}
+
+/// Root's Python writes compiled modules into a package that it imports from the store. They named
+/// the package, and the next build of the flake failed.
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn modules_that_were_compiled_in_the_store_are_in_no_build() {
+    const VARIANT: &str = "torch-cpu";
+    let library = Clone::new();
+    let kernel = repository("silu-and-mul", &library);
+    let module = kernel.read("torch-ext/silu_and_mul/gpu.py");
+    let module = format!("{module}# {}\n", new_word());
+    kernel.write("torch-ext/silu_and_mul/gpu.py", module);
+    commit(&kernel);
+    assert_same(kernel.path(), VARIANT);
+    let mut graph = kernel_builder("graph");
+    graph
+        .arg(kernel.path())
+        .args(["--variant", VARIANT, "--json"]);
+    let graph: Value = serde_json::from_str(&printed(&mut graph)).expect("JSON");
+    let steps = graph["steps"].as_array().expect("steps");
+    let package = steps.iter().find(|step| step["kind"] == "package");
+    let derivation = package.and_then(|step| step["derivation"].as_str());
+    let derivation = derivation.expect("a package");
+    let outputs = printed(Command::new("nix-store").args(["--query", "--outputs", derivation]));
+    let folder = on_disk(&outputs).join(VARIANT);
+    let run_as_owner = |line: &str| run(Command::new("sh").args(["-c", line]).arg(&folder));
+    run_as_owner("chmod u+w $0; mkdir $0/__pycache__; echo $0 >$0/__pycache__/gpu.cpython-311.pyc");
+    let cached = std::fs::read_to_string(folder.join("__pycache__/gpu.cpython-311.pyc"));
+    assert!(cached.expect("a file").contains(outputs.trim()));
+
+    std::fs::remove_dir_all(kernel.path().join("build")).expect("removed");
+    kernel.write("README.md", "More words.\n");
+    commit(&kernel);
+    let by_flake = assert_same(kernel.path(), VARIANT);
+    for built in [by_flake, kernel.path().join("build").join(VARIANT)] {
+        assert!(built.join("gpu.py").exists() && !built.join("__pycache__").exists());
+    }
+    run_as_owner("rm -r $0/__pycache__; chmod u-w $0");
 }
 
 /// The derivations that a flake's attribute needs, itself among them.

@@ -72,17 +72,24 @@ fn enter(folder: &Folder, build_id: &str, python: &str) -> Output {
         ". $KERNEL_BUILDER_SHELL/enter.sh; python3 -c 'import runpy, sys; sys.path.append(\"first\"); \
          runpy.run_path(\"{REPOSITORY}/nix/python/built_kernel.py\"); {python}'"
     );
-    Command::new("bash")
-        .args(["-c", &script])
-        .current_dir(folder.path())
+    let mut shell = shell(folder, &script);
+    shell.env("KERNEL_BUILDER_BUILD_ID", build_id);
+    shell.output().expect("bash")
+}
+
+/// A line of shell script with the variables that a shell of a variant sets.
+fn shell(folder: &Folder, line: &str) -> Command {
+    let mut shell = Command::new("bash");
+    shell.args(["-c", line]).current_dir(folder.path());
+    shell
         .env("KERNEL_BUILDER_SHELL", format!("{REPOSITORY}/nix/shell"))
         .env("KERNEL_BUILDER_NAME", "sample")
         .env("KERNEL_BUILDER_VARIANT", "cpu")
-        .env("KERNEL_BUILDER_BUILD_ID", build_id)
+        .env("KERNEL_BUILDER_BUILD_ID", "")
         .env("KERNEL_BUILDER_REPO", "who/sample")
         .env_remove("KERNEL_BUILDER_TOOL")
-        .output()
-        .expect("bash")
+        .env_remove("PYTHONDONTWRITEBYTECODE");
+    shell
 }
 
 /// `import relu` failed in shells: only checks set a path.
@@ -113,6 +120,22 @@ fn a_shell_has_the_built_kernel_as_a_module_and_says_if_it_is_old() {
     folder.write("first/sample.py", "WHO = 'installed'");
     let installed = enter(&folder, "_sample_cpu_1", line);
     assert_eq!(text(&installed.stdout), "installed\n");
+}
+
+/// Root's Python wrote compiled modules into packages of the store, and the kernel's next build
+/// failed with them.
+#[test]
+fn a_shell_of_root_leaves_the_store_as_it_is() {
+    let folder = Folder::new();
+    folder.write(".venv/precious", "");
+    let writes = |environment: &Path| {
+        let line = ". $KERNEL_BUILDER_SHELL/enter.sh; python3 -c 'import sys; print(not sys.dont_write_bytecode)'";
+        let mut shell = shell(&folder, line);
+        shell.env("KERNEL_BUILDER_ENVIRONMENT", environment);
+        text(&shell.output().expect("bash").stdout)
+    };
+    assert_eq!(writes(folder.path()), "False\n");
+    assert_eq!(writes(Path::new("missing")), "True\n");
 }
 
 /// Each entry of a shell made .venv again, and failed to for all but root: its scripts are

@@ -4,6 +4,8 @@ tests=@tests@
 repo=@repo@
 PATH=@environment@/bin:@seed@/bin:$PATH
 unset PYTHONPATH
+# NB: root may write to the store, where Python would leave compiled modules in the kernel.
+export PYTHONDONTWRITEBYTECODE=1
 if [ -z "$tests" ]; then
     echo "the kernel has no tests"
     exit 0

@@ -46,6 +46,8 @@ for variant in @bundle@/*; do
         echo "note: $target was signed: sign the new build" >&2
     cp -r "$variant" "$staging/new"
     chmod -R u+w "$staging/new"
+    # NB: as in nix/kernel/bundle.sh.
+    find "$staging/new" -name __pycache__ -prune -exec rm -r {} +
     [ ! -e "$target" ] || mv "$target" "$staging/old"
     mv "$staging/new" "$target"
     rm -rf "$staging/old"

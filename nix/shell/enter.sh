@@ -10,6 +10,9 @@ if [ "${SHELL-}" = /noshell ]; then
 fi
 
 unset PYTHONPATH PYTHONHOME LD_LIBRARY_PATH
+# NB: root may write to the store, where Python would leave compiled modules in torch and in the
+# kernel.
+[ ! -w "${KERNEL_BUILDER_ENVIRONMENT-}" ] || export PYTHONDONTWRITEBYTECODE=1
 if [ -n "${KERNEL_BUILDER_DRIVER-}" ]; then
     # shellcheck source=nix/shell/driver.sh
     . "$KERNEL_BUILDER_SHELL/driver.sh"

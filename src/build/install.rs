@@ -329,9 +329,11 @@ fn check_place(place: &Utf8Path) -> Result<(), EngineError> {
     }
 }
 
-/// Copies a folder to a path that does not exist yet. Links stay links.
+/// Copies a folder to a path that does not exist yet. Links stay links. NB: root may write to the
+/// store, and its Python leaves compiled modules in a package that it imports from there.
 fn copy_tree(original: &Utf8Path, copy: &Utf8Path) -> std::io::Result<()> {
-    for entry in WalkDir::new(original) {
+    let walk = WalkDir::new(original).into_iter();
+    for entry in walk.filter_entry(|entry| !is_left_behind(entry)) {
         let entry = entry?;
         let relative = entry.path().strip_prefix(original).unwrap_or(entry.path());
         let target = copy.as_std_path().join(relative);
