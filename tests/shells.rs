@@ -406,7 +406,7 @@ fn open_with_nix(clone: &Clone, variant: &str, release: &str) {
 fn shells_have_torch_compilers_and_a_virtual_environment() {
     let clone = Clone::new();
     let line = format!(
-        "[ -z \"${{CUDACXX-}}\" ]\n[ \"$({} | tail -n 1)\" = 12 ]",
+        "[ -z \"${{CUDACXX-}}\" ]\n[ \"$({{ {}; }} | tail -n 1)\" = 12 ]",
         build_with_cmake("torch", "sample")
     );
     work_in_shell(&clone, CPU, &line);
