@@ -2,7 +2,7 @@
 # Measures planning, evaluation of large kernels, and builds beside CMake projects of the same
 # sources (benches/).
 # NB: the machine should do nothing else. BENCH=relu,60,60-cuda,400 BENCH_VARIANTS=8
-# BENCH_UNITS=light|heavy|300 BENCH_ROUNDS=1: see benches/builds/main.rs.
+# BENCH_FIRST=0 BENCH_UNITS=light|heavy|300 BENCH_ROUNDS=1: see benches/builds/main.rs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/single-user.sh

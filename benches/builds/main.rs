@@ -4,9 +4,10 @@
 //! `BENCH=relu,60,60-cuda,400` chooses kernels: examples/relu (C++ and CUDA), or generated ones. A
 //! number is the number of C++ units; with `-cuda`, ten of them are CUDA; with `-torch`, ten are
 //! CUDA and all include `torch/all.h`. `BENCH_VARIANTS=8` is the number of variants of a generated
-//! kernel; with 0, one variant is built from nothing, beside Ninja. `BENCH_UNITS=heavy` makes each
-//! unit take some 2 s instead of 0.3 s; a number says how many template instances a unit has
-//! (synthetic.rs), for a faster machine. `BENCH_ROUNDS=3` builds one variant from nothing three
+//! kernel; with 0, one variant is built from nothing, beside Ninja. `BENCH_FIRST=2` leaves out the
+//! first two of its list, so that a measurement of hours can be made in parts. `BENCH_UNITS=heavy`
+//! makes each unit take some 2 s instead of 0.3 s; a number says how many template instances a unit
+//! has (synthetic.rs), for a faster machine. `BENCH_ROUNDS=3` builds one variant from nothing three
 //! times. It measures each change three times for us and once for CMake, which takes minutes where
 //! we take seconds. A row has our median.
 
@@ -14,6 +15,7 @@ mod cmake;
 mod measure;
 mod synthetic;
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -63,6 +65,7 @@ fn main() {
     let count: usize = variable("BENCH_VARIANTS", "8")
         .parse()
         .expect("a number of variants");
+    let first: usize = variable("BENCH_FIRST", "0").parse().expect("a number");
     let rounds: usize = variable("BENCH_ROUNDS", "1").parse().expect("a number");
     assert!(
         rounds % 2 == 1,
@@ -76,8 +79,8 @@ fn main() {
             .expect("BENCH_UNITS is light, heavy or a number of instances"),
     };
     assert!(
-        (0..CPU.len()).contains(&count),
-        "BENCH_VARIANTS is at most {}",
+        first + count < CPU.len(),
+        "BENCH_FIRST and BENCH_VARIANTS are at most {} together",
         CPU.len() - 1
     );
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -97,7 +100,7 @@ fn main() {
                     torch,
                     instances,
                 };
-                self::generated(root, kernel, count, rounds);
+                self::generated(root, kernel, first..=first + count, rounds);
             }
         }
     }
@@ -109,11 +112,14 @@ fn salt() -> String {
     format!("run {} {:?}", std::process::id(), time.unwrap_or_default())
 }
 
-fn generated(root: PathBuf, kernel: Synthetic, count: usize, rounds: usize) {
+/// Measures a generated kernel: its variants are a range of those above, the last one of which is
+/// the one that is added.
+fn generated(root: PathBuf, kernel: Synthetic, range: RangeInclusive<usize>, rounds: usize) {
     synthetic::write(&root, kernel, &salt());
+    let count = range.end() - range.start();
     let all = if kernel.cuda > 0 { CUDA } else { CPU };
     println!("\n### {kernel:?} and a binding, {count} variants\n");
-    let mut bench = Bench::new(root, variants(&all[..=count]), rounds);
+    let mut bench = Bench::new(root, variants(&all[range]), rounds);
     // NB: with torch's headers, Ninja does not do the same work.
     if !kernel.torch {
         bench.beside_ninja(|bench| synthetic::write(&bench.root, kernel, &salt()));
