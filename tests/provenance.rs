@@ -105,20 +105,35 @@ fn modules_that_were_compiled_in_the_store_are_in_no_build() {
     let derivation = package.and_then(|step| step["derivation"].as_str());
     let derivation = derivation.expect("a package");
     let outputs = printed(Command::new("nix-store").args(["--query", "--outputs", derivation]));
-    let folder = on_disk(&outputs).join(VARIANT);
-    let run_as_owner = |line: &str| run(Command::new("sh").args(["-c", line]).arg(&folder));
-    run_as_owner("chmod u+w $0; mkdir $0/__pycache__; echo $0 >$0/__pycache__/gpu.cpython-311.pyc");
-    let cached = std::fs::read_to_string(folder.join("__pycache__/gpu.cpython-311.pyc"));
-    assert!(cached.expect("a file").contains(outputs.trim()));
+    let package = on_disk(&outputs).join(VARIANT);
+    let run_in = |folder: &Path, line: &str| run(Command::new("sh").args(["-c", line]).arg(folder));
+    let compile_in = |folder: &Path| {
+        let module = "__pycache__/gpu.cpython-311.pyc";
+        run_in(
+            folder,
+            &format!("chmod u+w $0; mkdir $0/__pycache__; echo $0 >$0/{module}"),
+        );
+        assert!(folder.join(module).exists());
+    };
+    compile_in(&package);
 
-    std::fs::remove_dir_all(kernel.path().join("build")).expect("removed");
+    let build = kernel.path().join("build");
+    std::fs::remove_dir_all(&build).expect("removed");
     kernel.write("README.md", "More words.\n");
     commit(&kernel);
     let by_flake = assert_same(kernel.path(), VARIANT);
-    for built in [by_flake, kernel.path().join("build").join(VARIANT)] {
-        assert!(built.join("gpu.py").exists() && !built.join("__pycache__").exists());
+    let is_clean =
+        |built: &Path| built.join("gpu.py").exists() && !built.join("__pycache__").exists();
+    assert!(is_clean(&by_flake) && is_clean(&build.join(VARIANT)));
+
+    let bundle = built(kernel.path(), ".#default", &[]).join(VARIANT);
+    compile_in(&bundle);
+    std::fs::remove_dir_all(&build).expect("removed");
+    run(nix(&["run", ".#build-and-copy"]).current_dir(kernel.path()));
+    assert!(is_clean(&build.join(VARIANT)));
+    for folder in [&package, &bundle] {
+        run_in(folder, "rm -r $0/__pycache__; chmod u-w $0");
     }
-    run_as_owner("rm -r $0/__pycache__; chmod u-w $0");
 }
 
 /// The derivations that a flake's attribute needs, itself among them.
