@@ -9,9 +9,10 @@ DIR/behaviour.json: {"ranges": false, "rate": bytes per second, "faults": {NAME:
 request of a file takes the next fault: "ok"; "stall:N" and "cut:N" send N bytes, then nothing, or
 the end of the connection at once; "wrong" sends other bytes; "status:N" an error; "wait:NAME" waits
 until another file was requested; "drip" sends a byte now and then; "only:FAULT" is never used up.
-"hashes": true lists wheels with theirs. "silent": true answers no request. "page" answers requests
-of pages of projects with: "endless", a page without an end; "headers", a header each half second;
-"file", a redirect to a file.
+"hashes": true lists wheels with theirs. "listing": N waits N seconds within each list of Debian
+packages. "silent": true answers no request. "page" answers requests of pages of projects with:
+"endless", a page without an end; "headers", a header each half second; "file", a redirect to a
+file.
 """
 
 import hashlib
@@ -55,7 +56,12 @@ class Handler(BaseHTTPRequestHandler):
             names = [name for name in names if name.endswith((".whl", ".tar.gz"))]
             self.page("".join(map(link, sorted(names))))
         elif kind == "deb" and rest in ("Packages", "./Packages"):
-            self.page("".join(map(stanza, sorted((ROOT / "files").glob("*.deb")))))
+            self.page(packages(), behaviour().get("listing", 0))
+        elif kind == "deb" and rest in ("Release", "./Release") and "listing" in behaviour():
+            text = packages().encode()
+            digest = hashlib.sha256(text).hexdigest()
+            release = f"Date: Thu, 01 Jan 2026 00:00:00 UTC\nSHA256:\n {digest} {len(text)} Packages\n"
+            self.page(release, behaviour()["listing"])
         elif kind in ("files", "deb") and (ROOT / "files" / Path(rest).name).is_file():
             self.file(Path(rest).name)
         else:
@@ -88,12 +94,14 @@ class Handler(BaseHTTPRequestHandler):
         except OSError:
             self.close_connection = True
 
-    def page(self, text):
+    def page(self, text, pause=0):
         body = text.encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
+        self.wfile.flush()
+        time.sleep(pause)
         self.wfile.write(body)
 
     def file(self, name):
@@ -163,6 +171,10 @@ def link(name):
     digest = hashlib.sha256((ROOT / "files" / name).read_bytes()).hexdigest()
     fragment = f"#sha256={digest}" if behaviour().get("hashes") else ""
     return f'<a href="../../files/{name}{fragment}" data-x="&gt;">{name}</a>\n'
+
+
+def packages():
+    return "".join(map(stanza, sorted((ROOT / "files").glob("*.deb"))))
 
 
 def stanza(deb):

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::apt_output::{installation_names, says_none_is_known, stanzas};
+use super::locks::FileLock;
 use super::program::{folder_size, run_watched};
 use super::silence::{SourceWatch, stall_time};
 use super::{Archive, PinError, cache};
@@ -194,12 +195,14 @@ impl Apt {
         has_lists(&self.state)
     }
 
-    /// Downloads the current lists.
+    /// Downloads the current lists, after another run that does so now: both would remove each
+    /// other's unfinished files.
     ///
     /// # Errors
     /// `PinError::Program` where there is no apt, `PinError::Download` with its own words if any
-    /// source failed.
+    /// source failed; `PinError::Io`.
     pub fn update(&self, watch: &SourceWatch) -> Result<(), PinError> {
+        let _lock = FileLock::wait_for_file(&self.state.join("lists.lock"), || {})?;
         let mut command = self.command("apt-get")?;
         command.args(["update", "-o", "APT::Update::Error-Mode=any"]);
         let lists = self.state.join("lists");

@@ -1,6 +1,6 @@
-//! Locks by name, as files of the download cache: one for each file that is fetched, and one for
-//! each run. Threads of one program need another lock besides, since a message says that a run
-//! waits for one of these.
+//! Locks by name, as files of the download cache: one for each file that is fetched, for each run,
+//! and for apt's lists of each architecture. Threads of one program need another lock besides,
+//! since a message says that a run waits for one of these.
 
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::MetadataExt;
@@ -26,10 +26,17 @@ impl FileLock {
     /// # Errors
     /// `PinError::Io`
     pub fn wait(sha256: &str, waiting: impl Fn()) -> Result<Self, PinError> {
-        let path = path_of(sha256)?;
+        Self::wait_for_file(&path_of(sha256)?, waiting)
+    }
+
+    /// Takes the lock at a path. `waiting` is called if another run has it.
+    ///
+    /// # Errors
+    /// `PinError::Io`
+    pub fn wait_for_file(path: &Utf8Path, waiting: impl Fn()) -> Result<Self, PinError> {
         let mut waited = false;
         loop {
-            let file = File::create(&path).map_err(PinError::io("create", &path))?;
+            let file = File::create(path).map_err(PinError::io("create", path))?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
@@ -37,11 +44,11 @@ impl FileLock {
                         waiting();
                     }
                     waited = true;
-                    file.lock().map_err(PinError::io("lock", &path))?;
+                    file.lock().map_err(PinError::io("lock", path))?;
                 }
-                Err(TryLockError::Error(error)) => return Err(PinError::io("lock", &path)(error)),
+                Err(TryLockError::Error(error)) => return Err(PinError::io("lock", path)(error)),
             }
-            if let Some(locked) = held(file, &path, waited)? {
+            if let Some(locked) = held(file, path, waited)? {
                 return Ok(locked);
             }
         }

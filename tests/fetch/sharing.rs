@@ -176,6 +176,31 @@ fn two_fetches_of_the_same_files_download_them_once() {
     }
 }
 
+/// Each removed the unfinished lists of the other, and often one of them failed.
+#[test]
+fn fetches_that_read_the_lists_of_apt_at_the_same_time_succeed() {
+    let index = Index::new();
+    index.behave(&json!({ "listing": 0.2 }));
+    let libraries = ["one", "two"].map(|name| {
+        let file = format!("{name}_1.0_all.deb");
+        index.write(&format!("files/{file}"), name.repeat(1000));
+        index.pin(name, &[index.archive("deb", name, &file, &[])]);
+        index.path(name)
+    });
+    for _ in 0..6 {
+        index.forget();
+        let runs = libraries.each_ref().map(|library| {
+            let mut command = index.fetch_command(&[]);
+            let command = command.env("KERNEL_BUILDER_LIBRARY", library);
+            let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
+            command.spawn().expect("run")
+        });
+        for output in runs.map(|run| run.wait_with_output().expect("an end")) {
+            assert_eq!(output.status.code(), Some(0), "{}", words(&output));
+        }
+    }
+}
+
 /// Two Nixes that create a store at the same time may fail.
 #[test]
 fn fetches_that_begin_without_a_store_create_it_once() {
