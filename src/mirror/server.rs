@@ -20,6 +20,10 @@ use crate::pins::silence::stall_time;
 /// The most connections at a time. Others wait in the queue of the system.
 const MOST_CONNECTIONS: usize = 256;
 
+/// The most threads that read files at a time, besides one for each processor. A thread keeps
+/// memory of its own, and more of them read no faster.
+const MOST_READERS: usize = 16;
+
 /// A server that listens.
 #[derive(Debug)]
 pub struct MirrorServer {
@@ -57,7 +61,9 @@ impl MirrorServer {
             log: Box::new(log),
             stall: stall_time() * 2,
         });
-        let runtime = Builder::new_multi_thread().enable_all().build();
+        let mut builder = Builder::new_multi_thread();
+        builder.enable_all().max_blocking_threads(MOST_READERS);
+        let runtime = builder.build();
         let runtime = runtime.map_err(failed_to("start threads"))?;
         let end = runtime.block_on(accept_until_signal(self.listener, &mirror));
         // Answers that were cut off are logged until then.
