@@ -10,6 +10,9 @@ use crate::version::Version;
 /// The oldest Nix that evaluates the library (docs/nix.md).
 const OLDEST: (u64, u64) = (2, 8);
 
+/// Nix's settings for all users of a machine.
+const CONFIGURATION: &str = "/etc/nix/nix.conf";
+
 /// Settings of Linux that keep users from making namespaces, each with the value that does and the
 /// value that does not.
 const NAMESPACE_SETTINGS: [(&str, &str, &str); 3] = [
@@ -90,12 +93,13 @@ fn check_sandbox(nix: &Nix) -> Finding {
     let why = match nix.try_build(&nonce, PROGRAM_LIMIT) {
         Ok(true) => return Finding::ok("sandbox", "a build ran in it"),
         Ok(false) => {
-            return Finding::warning(
-                "sandbox",
-                "Nix's daemon builds without it",
-                "echo 'sandbox = true' | sudo tee -a /etc/nix/nix.conf, then restart the daemon: sudo systemctl restart \
-                 nix-daemon",
-            );
+            let configuration = std::fs::read_to_string(CONFIGURATION).unwrap_or_default();
+            let set = match asks_for_sandbox(&configuration) {
+                true => String::new(),
+                false => format!("echo 'sandbox = true' | sudo tee -a {CONFIGURATION}, then "),
+            };
+            let cure = format!("{set}restart the daemon: sudo systemctl restart nix-daemon");
+            return Finding::warning("sandbox", "Nix's daemon builds without it", cure);
         }
         Err(why) => why,
     };
@@ -116,6 +120,17 @@ fn check_sandbox(nix: &Nix) -> Finding {
         .filter_map(|line| line.trim().strip_prefix("> "));
     let last = quoted.find(|line| !line.trim().is_empty());
     Finding::failure("sandbox", last_line(last.unwrap_or(&why)), cure)
+}
+
+/// Whether a configuration of Nix asks for the sandbox. Of several lines, the last one counts.
+fn asks_for_sandbox(configuration: &str) -> bool {
+    let settings = configuration
+        .lines()
+        .filter_map(|line| line.split_once('='));
+    let mut values = settings.filter(|(name, _)| name.trim() == "sandbox");
+    values
+        .next_back()
+        .is_some_and(|(_, value)| value.trim() == "true")
 }
 
 fn check_users(nix: &Nix) -> Finding {
@@ -160,7 +175,7 @@ fn check_features(nix: &Nix) -> Finding {
 /// The command that adds a line to Nix's configuration, for all users or for this one.
 fn setting_command(line: &str) -> String {
     match geteuid().is_root() {
-        true => format!("mkdir -p /etc/nix && echo '{line}' >>/etc/nix/nix.conf"),
+        true => format!("mkdir -p /etc/nix && echo '{line}' >>{CONFIGURATION}"),
         false => format!("mkdir -p ~/.config/nix && echo '{line}' >>~/.config/nix/nix.conf"),
     }
 }
@@ -169,4 +184,22 @@ fn setting_command(line: &str) -> String {
 pub(super) fn last_line(words: &str) -> String {
     let line = words.trim_end().lines().next_back().unwrap_or_default();
     line.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The cure for a daemon that had not been started again was to add the line once more.
+    #[test]
+    fn the_last_line_about_the_sandbox_counts() {
+        for (configuration, expected) in [
+            ("", false),
+            ("# sandbox = true\nsandbox-fallback = true\n", false),
+            ("sandbox = false\nsandbox = true\n", true),
+            ("sandbox=true\nsandbox = false\n", false),
+        ] {
+            assert_eq!(asks_for_sandbox(configuration), expected, "{configuration}");
+        }
+    }
 }
