@@ -3,12 +3,14 @@
 { run, seed }:
 {
   name,
+  # Another name of the program, if it has one.
+  alias ? "",
   # The script, a file without a shebang.
   script,
   values ? { },
 }:
 run {
-  inherit name;
+  inherit alias name;
   script = ./program.sh;
   program = script;
   values = {

@@ -360,7 +360,7 @@ set -eu
 pip install --quiet --no-build-isolation -e .
 python3 -c 'import torch, sample_ops; assert sample_ops.twice(torch.arange(3)).tolist() == [0, 2, 4]'
 python3 -m venv own && own/bin/pip --version
-for program in g++ cmake ninja pytest kernels kernel-builder; do command -v $program; done
+for program in g++ cmake ninja pytest kernels kernel-builder build2cmake; do command -v $program; done
 echo VENV=$VIRTUAL_ENV LOCAL=$LOCAL_KERNELS
 {line}
 exit 7"

@@ -1,12 +1,13 @@
 //! The kernel of the 2025 tutorial, as printed: an old build.toml, a binding that registers
-//! operators under a fixed name and writes no Python module. Runs where tests/end_to_end.rs runs,
+//! operators under a fixed name and writes no Python module. Runs where tests/end_to_end runs,
 //! and is left out of a bare `cargo test` like it.
 
 mod common;
 
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
+use common::clone::{Clone, nix};
 use common::folder::fixture;
 use common::program::{kernel_builder, python, run};
 
@@ -51,6 +52,50 @@ fn the_kernel_of_the_tutorial_builds_and_loads() {
     let kernel = fixture("tutorials/img2gray");
     build(kernel.path(), "torch211-cxx11-cu130-x86_64-linux");
     load(kernel.path(), "cuda");
+}
+
+/// The commands that the tutorial has its reader type in the shell of its variant, then an edit and
+/// the last one again. No machine of tests has a GPU, so nothing is computed.
+const IN_THE_SHELL: &str = "\
+build2cmake generate-torch build.toml
+python -m venv .venv && source .venv/bin/activate
+pip install --no-build-isolation -e .
+import() { (cd / && python -c 'import img2gray, torch; print(torch.__version__, torch.ops.img2gray.img2gray)'); }
+import
+before=$(sha256sum build/cmake/tree/_img2gray*.so)
+sed -i s/0.21f/0.22f/ csrc/img2gray.cu
+pip install --no-build-isolation -e .
+import
+[ \"$before\" != \"$(sha256sum build/cmake/tree/_img2gray*.so)\" ]
+";
+
+#[test]
+#[ignore = "takes a torch with its CUDA whole: run by `make full-test`"]
+fn the_tutorial_runs_in_its_shell() {
+    const VARIANT: &str = "torch27-cxx11-cu126-x86_64-linux";
+    let clone = Clone::new();
+    let kernel = clone.add_tutorial();
+    run(kernel_builder("fetch")
+        .arg(&kernel)
+        .args(["--shell", "--variant", VARIANT]));
+    // NB: without it, Nix compiles this program for ten minutes; tests/flake.rs sees that.
+    run(kernel_builder("generate").arg(&kernel));
+    run(Command::new("git").args(["add", "."]).current_dir(&kernel));
+    let program = Path::new(env!("CARGO_BIN_EXE_kernel-builder"));
+    let path = std::env::var("PATH").expect("PATH");
+    let path = format!("{}:{path}", program.parent().expect("a folder").display());
+    let mut shell = nix(&["develop", &format!(".#devShells.{VARIANT}")]);
+    shell.args(["--no-use-registries", "--override-input", "kernel-builder"]);
+    shell.arg(format!("path:{}", clone.path().display()));
+    let output = run(shell
+        .args(["--command", "bash", "-euxc", IN_THE_SHELL])
+        .env("PATH", path)
+        .current_dir(&kernel));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let imported = said
+        .lines()
+        .filter(|line| line.starts_with("2.7.1+cu126 img2gray."));
+    assert_eq!(imported.count(), 2, "{said}");
 }
 
 #[test]

@@ -26,6 +26,8 @@ let
     else
       recipes.program {
         name = "kernel-builder";
+        # Its name of 2025, in tutorials.
+        alias = "build2cmake";
         script = ../tool/on-first-use.sh;
         values.derivation = builtins.unsafeDiscardOutputDependency tool.drvPath;
       };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use super::folder::{REPOSITORY, copy_tracked};
+use super::folder::{REPOSITORY, copy, copy_tracked, fixture_path};
 use super::program::{SANDBOXED, build, kernel_builder, run};
 
 /// A copy of this repository as git would clone it, so that a test may change files.
@@ -71,6 +71,18 @@ impl Clone {
 
     pub fn relu(&self) -> PathBuf {
         self.path().join("examples/relu")
+    }
+
+    /// The kernel of the tutorial of 2025, with the flake.nix of its time, in a folder of examples.
+    pub fn add_tutorial(&self) -> PathBuf {
+        let folder = self.path().join("examples/img2gray-2025");
+        copy(&fixture_path("tutorials/img2gray"), &folder);
+        let flake = "{\n  inputs.kernel-builder.url = \"github:example/kernel-builder\";\n\n  \
+            outputs =\n    { self, kernel-builder }:\n    kernel-builder.lib.genFlakeOutputs {\n      \
+            path = ./.;\n      rev = self.shortRev or self.dirtyShortRev or self.lastModifiedDate;\n    };\n}\n";
+        std::fs::write(folder.join("flake.nix"), flake).expect("write");
+        run(Command::new("git").args(["add", "."]).current_dir(&folder));
+        folder
     }
 
     pub fn append(&self, file: &str, text: &str) {

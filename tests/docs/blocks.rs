@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::clone::Clone;
-use crate::common::folder::{REPOSITORY, copy, fixture_path};
+use crate::common::folder::REPOSITORY;
 use crate::common::program::{run, venv};
 use crate::page::{Page, markdown_files};
 
@@ -144,18 +144,10 @@ fn toml_parses() {
 
 /// The folder in which a reader of a page is: a kernel in a copy of this repository.
 fn folder(page: &Page, clone: &Clone) -> PathBuf {
-    if page.path != "docs/migrating.md" {
-        return clone.relu();
+    match &*page.path {
+        "docs/migrating.md" => clone.add_tutorial(),
+        _ => clone.relu(),
     }
-    // The kernel of the tutorial of 2025, with the flake.nix of its time.
-    let folder = clone.path().join("examples/img2gray-2025");
-    copy(&fixture_path("tutorials/img2gray"), &folder);
-    let flake = "{\n  inputs.kernel-builder.url = \"github:example/kernel-builder\";\n\n  \
-        outputs =\n    { self, kernel-builder }:\n    kernel-builder.lib.genFlakeOutputs {\n      \
-        path = ./.;\n      rev = self.shortRev or self.dirtyShortRev or self.lastModifiedDate;\n    };\n}\n";
-    std::fs::write(folder.join("flake.nix"), flake).expect("write");
-    run(Command::new("git").args(["add", "."]).current_dir(&folder));
-    folder
 }
 
 /// Runs the commands of a page in order, each block in a shell of its own.
