@@ -1,5 +1,5 @@
 //! `check-builds`, `verify` and `hash` on variants made by hand, and the client beside them. Built
-//! variants are checked in tests/end_to_end.rs.
+//! variants are checked in tests/end_to_end.
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! Device code of real builds: compiled by clang for CUDA 12, by nvcc for later toolkits, and for
-//! the GPUs that were asked for. Runs where tests/end_to_end.rs runs, and is left out of a bare
+//! the GPUs that were asked for. Runs where tests/end_to_end runs, and is left out of a bare
 //! `cargo test` like it.
 
 mod common;

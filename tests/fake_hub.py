@@ -1,6 +1,6 @@
 """A Hub on this machine, for tests: branches, commits, large files and organisations of kernels, as
-the `kernels` client, huggingface_hub and this program ask for them. tests/hub proves it with these
-clients.
+the `kernels` client, huggingface_hub, hf-hub and this program ask for them. tests/hub proves it
+with these clients.
 
 fake_hub.py DIR prints its port, and writes a line of JSON to DIR/log for each request: method,
 path, status, bytes received, whether it had a token, and the fault if there was one.

@@ -1,5 +1,5 @@
 //! Libraries that get their build id in the package: nix/kernel/name-library.sh changes the name of
-//! one symbol, and a loader must find all of them. Runs where tests/end_to_end.rs runs, and is left
+//! one symbol, and a loader must find all of them. Runs where tests/end_to_end runs, and is left
 //! out of a bare `cargo test` like it.
 
 mod common;

@@ -1,5 +1,5 @@
 //! The promises of manylinux policies, on real builds: tests/fixtures/heavy needs much that is
-//! newer than its policy. Runs where tests/end_to_end.rs runs, and is left out of a bare `cargo
+//! newer than its policy. Runs where tests/end_to_end runs, and is left out of a bare `cargo
 //! test` like it.
 
 mod common;

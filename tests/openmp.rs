@@ -1,5 +1,5 @@
 //! OpenMP in real builds: a kernel runs in the threads of torch's own runtime. Runs where
-//! tests/end_to_end.rs runs, and is left out of a bare `cargo test` like it.
+//! tests/end_to_end runs, and is left out of a bare `cargo test` like it.
 
 mod common;
 

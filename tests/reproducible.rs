@@ -1,5 +1,5 @@
 //! `verify-reproducible` on real builds: a good one, and drivers that leave in an object what they
-//! must not. Runs where tests/end_to_end.rs runs, and is left out of a bare `cargo test` like it.
+//! must not. Runs where tests/end_to_end runs, and is left out of a bare `cargo test` like it.
 
 mod common;
 #[path = "../benches/builds/synthetic.rs"]

@@ -4,6 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use super::folder::REPOSITORY;
+
 /// Options of Nix for builds: in the sandbox, and with nothing to ask of a network.
 pub const SANDBOXED: [&str; 9] = [
     "--option",
@@ -50,6 +52,17 @@ pub fn set_hub(command: &mut Command, url: &str, home: &Path) {
         command.env_remove(name);
     }
     command.env("HF_ENDPOINT", url).env("HF_HOME", home);
+}
+
+/// A client of the Hub in Rust (tests/rust_client), compiled if it is not yet.
+pub fn rust_client() -> Command {
+    let repository = Path::new(REPOSITORY);
+    let target = repository.join("target/rust-client");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--manifest-path"]);
+    cargo.arg(repository.join("tests/rust_client/Cargo.toml"));
+    run(cargo.arg("--target-dir").arg(&target));
+    Command::new(target.join("debug/rust-client"))
 }
 
 /// `kernel-builder build` of some variants of a kernel; the default ones if none is named.

@@ -5,8 +5,10 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::common::folder::example;
-use crate::common::program::{build, built_library, kernel_builder, python, run, words};
-use crate::{TOKEN, World, in_project};
+use crate::common::program::{
+    build, built_library, kernel_builder, printed, python, run, rust_client, words,
+};
+use crate::{TOKEN, VARIANTS, World, in_project};
 
 /// The real client, and huggingface_hub, against the same Hub.
 #[test]
@@ -54,6 +56,27 @@ api.upload_folder(repo_id='acme/made-up', repo_type='kernel', revision='v2', fol
         (&json!(8), &json!("v2")),
         "{result}"
     );
+}
+
+/// The Hub's client for Rust loads an uploaded build, and commits to the same branch.
+#[test]
+#[ignore = "compiles hf-hub for minutes: run by `make full-test`"]
+fn hf_hub_loads_what_was_uploaded() {
+    let world = World::new();
+    world.succeed();
+    let mut client = rust_client();
+    world.set_environment(&mut client);
+    client.env("HF_TOKEN", TOKEN);
+    let folder = printed(client.args(["acme", "made-up", "v1", "a note"]));
+    let folder = Path::new(folder.trim());
+    for variant in VARIANTS {
+        let path = format!("build/{variant}/weights.bin");
+        let sent = std::fs::read(world.folder.path().join("kernel").join(&path));
+        let loaded = std::fs::read(folder.join(&path));
+        assert_eq!(loaded.expect("a file"), sent.expect("a file"));
+    }
+    let note = std::fs::read_to_string(folder.join("build/NOTE"));
+    assert_eq!(note.expect("a file"), "a note");
 }
 
 /// A real build on its way: signed, uploaded, loaded by the real client in a fresh cache, locked,

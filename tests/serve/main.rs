@@ -7,12 +7,13 @@ mod common;
 mod load;
 mod mirror;
 
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use common::archives::sha256;
 use common::folder::Folder;
-use common::program::{kernel_builder, python, run, send, words};
+use common::program::{kernel_builder, printed, python, run, rust_client, send, words};
 use mirror::{Mirror, REPOSITORY, VARIANTS, build};
 use serde_json::Value;
 
@@ -370,4 +371,18 @@ for kind in ('kernel', 'model'):
     let script = "import kernels; print(kernels.get_kernel('acme/made-up', version=1).WORD)";
     let output = run(client.env("HF_HUB_OFFLINE", "1").args(["-c", script]));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "one\n");
+}
+
+#[test]
+#[ignore = "compiles hf-hub for minutes: run by `make full-test`"]
+fn hf_hub_loads_from_a_mirror() {
+    let mirror = Mirror::start();
+    let mut client = rust_client();
+    mirror.set_environment(&mut client);
+    let folder = printed(client.args(["acme", "made-up", "v1"]));
+    let path = format!("build/{}/weights.bin", VARIANTS[0]);
+    let loaded = std::fs::read(Path::new(folder.trim()).join(&path));
+    let kernel = mirror.folder.path().join("kernels").join(REPOSITORY);
+    let served = std::fs::read(kernel.join(&path));
+    assert_eq!(loaded.expect("a file"), served.expect("a file"));
 }

@@ -2,7 +2,7 @@
 //! package index has are made here: packages and wheels as vendors pack them, served on this
 //! machine, with compilers in them that stand in for theirs (tests/vendor/stand-ins). All else is
 //! real: Nix and its sandbox, the download, the recipes, hipify, torch's headers, the host
-//! compiler. Runs where tests/end_to_end.rs runs, and is left out of a bare `cargo test` like it.
+//! compiler. Runs where tests/end_to_end runs, and is left out of a bare `cargo test` like it.
 
 #[path = "../common/mod.rs"]
 mod common;
