@@ -5,6 +5,7 @@ mod common;
 
 use std::process::{Command, Output};
 
+use common::folder::Folder;
 use common::kernel::Sample;
 use common::program::{printed, store};
 
@@ -52,16 +53,16 @@ src = ["csrc/host.cpp"]
     Sample::new(build_toml, &[("csrc/host.cpp", "")])
 }
 
-/// Runs the program on a kernel, without a network; Nix has no other machines but those of
-/// `builders`.
-fn on(sample: &Sample, arguments: &str, builders: &str) -> Output {
-    store();
+/// Runs the program on a kernel and a store, without a network; Nix has no other machines but those
+/// of `builders`.
+fn on(sample: &Sample, arguments: &str, builders: &str, store: &str) -> Output {
     let cache = tempfile::tempdir().expect("a temporary folder");
     let config = std::env::var("NIX_CONFIG").unwrap_or_default();
     Command::new(env!("CARGO_BIN_EXE_kernel-builder"))
         .args(arguments.split(' '))
         .current_dir(sample.path())
         .env("KERNEL_BUILDER_CACHE", cache.path())
+        .env("NIX_REMOTE", store)
         .env("NIX_CONFIG", format!("{config}\nbuilders = {builders}"))
         // No server listens at this address.
         .env("http_proxy", "http://127.0.0.1:9")
@@ -73,7 +74,7 @@ fn on(sample: &Sample, arguments: &str, builders: &str) -> Output {
 /// Runs commands and compares their exit codes and words; `!` precedes words that must be absent.
 fn all_end(sample: &Sample, expected: &[(&str, i32, &[&str])]) {
     for (arguments, code, says) in expected {
-        let output = on(sample, arguments, "");
+        let output = on(sample, arguments, "", &store());
         let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         // Messages are wrapped.
         let flat = text.replace("\n  │ ", " ").replace("\n        ", " ");
@@ -292,12 +293,14 @@ fn what_another_system_builds_is_refused_before_anything_is_fetched() {
             ),
         ],
     );
-    // A variant for which Nix has a machine is fetched for.
+    // A variant for which Nix has a machine is fetched for. The usual store may have its pins.
     let builder = "ssh://nobody@127.0.0.1 aarch64-linux,armv7l-linux";
+    let empty = Folder::new();
     let output = on(
         &sample,
         &format!("build --offline --variant {there}"),
         builder,
+        empty.path().to_str().expect("UTF-8"),
     );
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(words.contains("pins::offline"), "{words}");
@@ -428,7 +431,7 @@ fn what_older_builders_accept_is_built() {
             ),
         ],
     );
-    let output = on(&sample, &format!("build --variant {GPU}"), "");
+    let output = on(&sample, &format!("build --variant {GPU}"), "", &store());
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{words}");
     assert!(
@@ -458,7 +461,7 @@ fn a_failed_compilation_shows_the_compilers_words_alone() {
         + "[kernel.wrong]\nbackend = \"cuda\"\ndepends = [\"torch\"]\nsrc = [\"csrc/a.cu\", \"csrc/b.cu\"]\n\
            cuda-capabilities = [\"9.0\"]\n";
     let sample = Sample::new(&build_toml, &[("csrc/a.cu", wrong), ("csrc/b.cu", wrong)]);
-    let output = on(&sample, &format!("build --variant {GPU}"), "");
+    let output = on(&sample, &format!("build --variant {GPU}"), "", &store());
     // The help is wrapped.
     let words = String::from_utf8_lossy(&output.stderr).replace("\n        x86", "x86");
     assert_eq!(output.status.code(), Some(1), "{words}");
