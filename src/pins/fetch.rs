@@ -294,6 +294,11 @@ pub fn tidy(pins: &[PlacedPin]) -> Result<(), PinError> {
         {
             remove_unfinished(of_hash)?;
         }
+        // A lock removes its file.
+        let tree = locks::tree(sha256);
+        if locks::exists(&tree) {
+            drop(FileLock::try_now(&tree)?);
+        }
     }
     remove_ended_runs()
 }

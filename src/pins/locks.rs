@@ -107,6 +107,11 @@ pub fn exists(sha256: &str) -> bool {
     cache::dir().join("locks").join(sha256).exists()
 }
 
+/// The name of the lock of a tree, whose archives have locks by their own sha256.
+pub fn tree(sha256: &str) -> String {
+    format!("{sha256}-tree")
+}
+
 fn path_of(sha256: &str) -> Result<Utf8PathBuf, PinError> {
     let dir = cache::dir().join("locks");
     std::fs::create_dir_all(&dir).map_err(PinError::io("create", &dir))?;

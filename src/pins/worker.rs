@@ -10,7 +10,7 @@ use super::carry::CarriedFolder;
 use super::fetch::{FetchOptions, PlacedPin, remove_unfinished};
 use super::http::received_by_thread;
 use super::sources::ArchiveSources;
-use super::{Archive, ArchiveKind, Pin, PinError, Tree, cache, tree};
+use super::{Archive, ArchiveKind, Pin, PinError, Tree, cache, locks, tree};
 use crate::nix::Nix;
 
 /// The work of one worker at a time.
@@ -140,7 +140,7 @@ impl FetchWorker<'_> {
         let (nix, sources, dir) = (self.nix, self.sources, &self.dir);
         // NB: the hash alone must not name the lock: an archive may have the same hash
         // ([`ArchiveKind::Tarball`]).
-        let lock = sources.lock(&format!("{}-tree", tree.sha256), &tree.name)?;
+        let lock = sources.lock(&locks::tree(&tree.sha256), &tree.name)?;
         let path = std::slice::from_ref(&missing.path);
         if lock.waited && nix.invalid_paths(path)?.is_empty() {
             return Ok(());

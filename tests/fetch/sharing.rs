@@ -110,6 +110,19 @@ fn end_fetches(times: u64) {
     }
 }
 
+/// A run that was killed just after it had added a tree to the store left the lock.
+#[test]
+fn a_fetch_with_nothing_to_do_removes_the_lock_of_a_killed_one() {
+    let index = Index::new();
+    index.succeed(&[]);
+    for name in [nix_hash(&index.path("tree")) + "-tree", index.sha256(ALPHA)] {
+        let lock = format!("cache/locks/{name}");
+        index.write(&lock, "");
+        index.succeed(&[]);
+        assert!(!index.path(&lock).exists(), "{lock}");
+    }
+}
+
 /// Runs share the cache, and each file has a lock of its own.
 #[test]
 fn a_fetch_does_not_wait_for_an_unrelated_one() {
