@@ -20,8 +20,8 @@ use crate::pins::silence::stall_time;
 /// The most connections at a time. Others wait in the queue of the system.
 const MOST_CONNECTIONS: usize = 256;
 
-/// The most threads that read files at a time, besides one for each processor. A thread keeps
-/// memory of its own, and more of them read no faster.
+/// The most threads that read files at a time, besides one for each processor. Each thread keeps
+/// memory of its own (docs/measurements/publishing-2026-11-23.md).
 const MOST_READERS: usize = 16;
 
 /// A server that listens.

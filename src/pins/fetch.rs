@@ -294,10 +294,10 @@ pub fn tidy(pins: &[PlacedPin]) -> Result<(), PinError> {
         {
             remove_unfinished(of_hash)?;
         }
-        // A lock removes its file.
-        let tree = locks::tree(sha256);
-        if locks::exists(&tree) {
-            drop(FileLock::try_now(&tree)?);
+        // A lock removes its file when it is dropped.
+        let tree_lock = locks::tree_lock(sha256);
+        if locks::exists(&tree_lock) {
+            drop(FileLock::try_now(&tree_lock)?);
         }
     }
     remove_ended_runs()

@@ -108,7 +108,7 @@ pub fn exists(sha256: &str) -> bool {
 }
 
 /// The name of the lock of a tree, whose archives have locks by their own sha256.
-pub fn tree(sha256: &str) -> String {
+pub fn tree_lock(sha256: &str) -> String {
     format!("{sha256}-tree")
 }
 

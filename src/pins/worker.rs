@@ -140,7 +140,7 @@ impl FetchWorker<'_> {
         let (nix, sources, dir) = (self.nix, self.sources, &self.dir);
         // NB: the hash alone must not name the lock: an archive may have the same hash
         // ([`ArchiveKind::Tarball`]).
-        let lock = sources.lock(&locks::tree(&tree.sha256), &tree.name)?;
+        let lock = sources.lock(&locks::tree_lock(&tree.sha256), &tree.name)?;
         let path = std::slice::from_ref(&missing.path);
         if lock.waited && nix.invalid_paths(path)?.is_empty() {
             return Ok(());
