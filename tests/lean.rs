@@ -74,6 +74,51 @@ fn lean_units_of_kernels_have_the_code_of_full_ones() {
     check(&fixture("cutlass"), NVCC, |unit| unit.ends_with(".cpp"));
 }
 
+/// Which units get all headers is chosen before anything is compiled.
+#[test]
+#[ignore = "builds with Nix: run by `make test`"]
+fn every_unit_gets_the_headers_that_its_first_line_says() {
+    let lean = pairs(&fixture("lean"), CPU).remove(0).lean;
+    let needed = printed(Command::new("nix-store").args(["--query", "--requisites", &lean]));
+    let mut needed = needed.lines();
+    let headers = needed.find(|path| path.ends_with("-lean-headers.drv"));
+    let headers = realise(&[&headers.expect("lean headers").to_owned()]).remove(0);
+    let scratch = Folder::new();
+    let sources = common::folder::fixture_path("lean").join("csrc");
+    let is_of = |text: &str, file: &Path| {
+        let name = file.file_name().and_then(|name| name.to_str());
+        text.contains(&format!("\"{}\"", name.expect("a name")))
+    };
+    let files: Vec<_> = std::fs::read_dir(&sources)
+        .expect("a folder")
+        .map(|file| file.expect("a file").path())
+        .collect();
+    let mut count = 0;
+    for unit in &files {
+        let Some(expected) = expected(unit) else {
+            continue;
+        };
+        let text = std::fs::read_to_string(unit).expect("a source");
+        let chosen = printed(
+            Command::new("awk")
+                .args(["-v", &format!("out={}", scratch.path().display())])
+                .arg("-f")
+                .arg(Path::new(REPOSITORY).join("templates/lean-headers/select.awk"))
+                .arg(headers.join("index"))
+                .arg(unit)
+                .args(files.iter().filter(|file| is_of(&text, file))),
+        );
+        assert_eq!(
+            chosen.split_whitespace().next(),
+            Some(expected.replace("fallback", "lean").as_str()),
+            "{}: {chosen}",
+            unit.display()
+        );
+        count += 1;
+    }
+    assert!(count > 60, "{count}");
+}
+
 /// The comparison finds each kind of change that its own list has.
 #[test]
 #[ignore = "runs a compiler: run by `make test`"]

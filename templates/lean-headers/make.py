@@ -35,8 +35,9 @@ UMBRELLAS = [
 COLLECTIONS = UMBRELLAS + ["ATen/NativeFunctions.h", "ATen/Operators.h", "torch/torch.h"]
 # Headers that include a collection for a few headers of it, with these.
 SELF_SUFFICIENT = {"torch/utils.h": ["ATen/Context.h", "ATen/ops/equal.h"]}
-# Members of the tensor class that give or take a class that other headers define, with these.
-MEMBERS = {
+# Names that every source sees and whose use takes more than the source sees, with the headers of that.
+INCOMPLETE = {
+    "PYBIND11_MODULE": "pybind11/pybind11.h",
     "grad_fn": "torch/csrc/autograd/function.h",
     "index": "ATen/TensorIndexing.h",
     "index_put_": "ATen/TensorIndexing.h",
@@ -320,7 +321,7 @@ def _declared_names(tokens, body):
         # function's alias hides outer functions.
         return [] if names[1] in ("at", "c10") and names[-1][0].isupper() else names[-1:]
     if tokens[0] == "namespace":
-        return names[1:2]
+        return [name + "::" for name in names[1:2]]
     if tokens[0] == "typedef":
         return names[-1:] if tokens[-1] == names[-1] else names
     if tokens[0] in CLASS_KEYS and body is None and len(names) == len(tokens):
@@ -561,9 +562,10 @@ def make(release, out):
                     and names_of_others.isdisjoint(name.split())
                 ):
                     always[umbrella].append(substitute)
-    for name, header in MEMBERS.items():
+    for name, header in INCOMPLETE.items():
         if header in umbrellas:
-            index.append(f"{_stem(umbrellas[header])} - {name} other {header}")
+            kind = "full" if umbrellas[header] == UMBRELLAS[-1] else "other"
+            index.append(f"{_stem(umbrellas[header])} - {name} {kind} {header}")
     _write(out / "index", index)
 
     include = out / "include"
