@@ -71,6 +71,8 @@ def timed(command):
 
 
 class Comparison:
+    """Lean headers of the machine's torch, and the flags of every unit."""
+
     def __init__(self, scratch, deadline):
         self.scratch = scratch
         self.deadline = deadline
